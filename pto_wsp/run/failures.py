@@ -6,7 +6,7 @@ cycles beyond 64 bits), and pipelines that are stuck. Both executors use the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -98,16 +98,24 @@ def task_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
 
     A constant index is shown without a name.
     """
-    label = f" ({task.label})" if task.label else ""
-    return plain_name(plan, task, index) + label
+    return _name_pattern(plan, task, len(index)) % tuple(index[:len(task.labels)])
 
 
 def plain_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
     """Return a task's name for users without the label."""
-    parts = [str(value) if label.lstrip("-").isdigit() else f"{label}={value}"
-             for label, value in zip(task.labels, index, strict=False)]
-    name = plan.kernels[task.kernel].kernel.name
-    return f"{name}[{', '.join(parts)}]" if parts else name
+    return _name_pattern(plan, task, len(index), with_label=False) % tuple(index[:len(task.labels)])
+
+
+def _name_pattern(plan: TaskPlan, task: Submit, n_indices: int, *, with_label: bool = True) -> str:
+    """Return the name of a call's tasks with `%d` for each index."""
+    parts = ["%d" if label.lstrip("-").isdigit() else f"{_literal(label)}=%d" for label in task.labels[:n_indices]]
+    name = _literal(plan.kernels[task.kernel].kernel.name)
+    label = f" ({_literal(task.label)})" if task.label and with_label else ""
+    return (f"{name}[{', '.join(parts)}]" if parts else name) + label
+
+
+def _literal(text: str) -> str:
+    return text.replace("%", "%%")
 
 
 class RecordNames(Sequence[str]):
@@ -142,6 +150,43 @@ class RecordNames(Sequence[str]):
     def span_of(self, task: int) -> Span:
         """Return the workload's line that makes a task."""
         return self._sites[int(self._columns.task_site[task])].span
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield all names; those of one call are made together."""
+        names = np.empty(len(self), object)
+        for task, at, columns in self.by_site():
+            named = columns[:len(task.labels)]
+            rows = zip(*(column.tolist() for column in named), strict=True) if named else ((),) * len(at)
+            pattern = _name_pattern(self._plan, task, len(columns))
+            names[at] = [pattern % row for row in rows]
+        yield from names.tolist()
+
+    def index_columns(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the tasks' indices by name, and `label` if a task has one.
+
+        A column is int64, or float64 with NaN where tasks have no such index. A constant index is named by its place: `index_0`.
+        """
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        has: dict[str, np.ndarray[Any, Any]] = {}
+        for task, at, columns in self.by_site():
+            if task.label:
+                found.setdefault("label", np.full(len(self), "", object))[at] = task.label
+            for place, (name, column) in enumerate(zip(task.labels, columns, strict=False)):
+                known = f"index_{place}" if name.lstrip("-").isdigit() else name
+                found.setdefault(known, np.zeros(len(self), np.int64))[at] = column
+                has.setdefault(known, np.zeros(len(self), np.bool_))[at] = True
+        return {name: np.where(has[name], column, np.nan) if name in has and not has[name].all() else column
+                for name, column in found.items()}
+
+    def by_site(self) -> Iterator[tuple[Submit, np.ndarray[Any, Any], tuple[np.ndarray[Any, Any], ...]]]:
+        """Yield each call of the workload that made tasks: the call, its tasks, and a column for each bracket index."""
+        columns = self._columns
+        order = np.argsort(columns.task_site, kind="stable")
+        sites, first = np.unique(columns.task_site[order], return_index=True)
+        for site, at in zip(sites.tolist(), np.split(order, first[1:]), strict=False):
+            begin = columns.index_begin[at]
+            n_indices = int(columns.index_begin[at[0] + 1] - begin[0])
+            yield self._sites[site], at, tuple(columns.index[begin + k] for k in range(n_indices))
 
     @overload
     def __getitem__(self, task: int) -> str: ...

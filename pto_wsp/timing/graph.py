@@ -13,7 +13,7 @@ critical path: 520 cycles, 2 tasks
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -172,6 +172,18 @@ class RunGraph:
     def barriers(self) -> tuple[TaskJoin, ...]:
         """The joins of many tasks with many successors."""
         return self.edges.barriers
+
+    def columns(self) -> Mapping[str, np.ndarray[Any, Any]]:
+        """Return the edges as columns, sorted by target: `pandas.DataFrame(graph.columns())`.
+
+        `source`, `target`: task numbers, negative for barriers. `reasons`: words with commas between, as in `Edge.reasons`.
+        """
+        tables = tuple(self.edges.tables())
+        source, target, bits = (np.concatenate([np.zeros(0, np.int64), *(getattr(table, name) for table in tables)])
+                                for name in ("source", "target", "bits"))
+        kinds, at = np.unique(bits, return_inverse=True)
+        words = np.array([", ".join(Edge(0, 0, int(kind)).reasons) for kind in kinds], object)
+        return {"source": source, "target": target, "reasons": words[at]}
 
     def edges_into(self, task: TaskLike) -> EdgeList:
         """Return the edges into a task. `task`: its number, its name, or (kernel, indices).

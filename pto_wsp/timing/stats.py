@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from typing import Any
 
 import numpy as np
 
@@ -162,6 +163,15 @@ class Stats:
     def __call__(self) -> Stats:
         """Return the figures themselves, so that `program.stats()` is `program.stats`."""
         return self
+
+    def columns(self) -> Mapping[str, np.ndarray[Any, Any]]:
+        """Return the executors as columns, in cycles: `pandas.DataFrame(stats.columns())`.
+
+        `executor`, `pool`, `busy`, `waiting`, `late`, `idle`, `tasks`: one element an executor.
+        """
+        fields = ("pool", "busy", "waiting", "late", "idle", "tasks")
+        of = {name: np.array([getattr(executor, name) for executor in self.executors], np.int64) for name in fields}
+        return {"executor": np.arange(len(self.executors))} | of
 
     @property
     def lower_bound(self) -> int:

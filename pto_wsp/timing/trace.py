@@ -8,7 +8,7 @@ ended, and those ready but not running.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ from pto_wsp.source import here
 from pto_wsp.values import dataclass
 from pto_wsp.wording import counted
 
-Row: TypeAlias = "dict[str, object]"
+Column: TypeAlias = "np.ndarray[Any, Any]"
 
 _COUNTERS = 1 << 20        # process id of the counters, above all AICPUs
 
@@ -36,54 +36,85 @@ def write_perfetto(trace: Trace, path: Path) -> Path:
     """
     try:
         with path.open("w", encoding="utf-8") as file:
-            head = json.dumps(trace.about())
-            file.write(f'{{"displayTimeUnit":"ns","otherData":{head},"traceEvents":[\n')
-            for number, row in enumerate(perfetto_rows(trace)):
-                file.write(",\n" * (number > 0) + json.dumps(row, separators=(",", ":"), ensure_ascii=False))
+            file.write(f'{{"displayTimeUnit":"ns","otherData":{json.dumps(trace.about())},"traceEvents":[\n')
+            written = False
+            for rows in _perfetto_rows(trace):
+                file.write(",\n" * (written and bool(rows)) + ",\n".join(rows))
+                written |= bool(rows)
             file.write("\n]}\n")
     except OSError as problem:
         raise CommandError("the trace cannot be written there", here(), found=str(problem)) from None
     return path
 
 
-def perfetto_rows(trace: Trace) -> Iterator[Row]:
-    """Yield the events of a trace: process and thread names, tasks, arrows, counters."""
-    on_arch = trace.place == "executor"
+def _perfetto_rows(trace: Trace) -> Iterator[list[str]]:
+    """Yield the events of a trace as JSON, kind by kind: process and thread names, tasks, arrows, counters."""
     us = 1.0 if not trace.clock_ghz else 1e-3 / trace.clock_ghz
     homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
-    for aicpu in sorted({home.aicpu for home in homes}):
-        yield {"ph": "M", "name": "process_name", "pid": aicpu, "tid": 0, "args": {"name": f"AICPU {aicpu}" if on_arch else "host"}}
+    yield [_metadata("process_name", aicpu, 0, f"AICPU {aicpu}" if trace.place == "executor" else "host")
+           for aicpu in sorted({home.aicpu for home in homes})]
     several = len({home.pool for home in homes}) > 1
-    for executor, home in enumerate(homes):
-        name = f"{trace.place} {executor}" + f" (pool {home.pool})" * several
-        yield {"ph": "M", "name": "thread_name", "pid": home.aicpu, "tid": executor, "args": {"name": name}}
-    causes = trace.causes
-    start, end, executors = trace.start.tolist(), trace.end.tolist(), trace.executor.tolist()
-    for task in range(len(trace)):
-        said: Row = {"task": task, trace.unit: end[task] - start[task]} | ({"ready": int(trace.ready[task])} if on_arch else {})
-        if causes is not None:
-            said |= {"submitted": int(causes.submit[task]), "delayed by": causes.held[task]}
-        yield {"ph": "X", "name": trace.names[task], "cat": trace.kernels[int(trace.kernel[task])], "pid": homes[executors[task]].aicpu,
-               "tid": executors[task], "ts": start[task] * us, "dur": (end[task] - start[task]) * us, "args": said}
-    if causes is None:
+    yield [_metadata("thread_name", home.aicpu, executor, f"{trace.place} {executor}" + f" (pool {home.pool})" * several)
+           for executor, home in enumerate(homes)]
+    yield _slices(trace, homes, us)
+    if trace.causes is None:
         return
-    for task in np.flatnonzero(causes.task >= 0).tolist():
-        source = int(causes.task[task])
-        last = max(start[source], end[source] - 1)      # inside the slice: viewers attach no arrow at its end
-        arrow: Row = {"name": causes.held[task], "cat": "waits", "id": task}
-        yield {"ph": "s", **arrow, "pid": homes[executors[source]].aicpu, "tid": executors[source], "ts": last * us}
-        yield {"ph": "f", "bp": "e", **arrow, "pid": homes[executors[task]].aicpu, "tid": executors[task], "ts": start[task] * us}
-    yield {"ph": "M", "name": "process_name", "pid": _COUNTERS, "tid": 0, "args": {"name": "tasks"}}
-    yield from _counter("submitted, not ended", causes.submit, trace.end, us)
-    yield from _counter("ready, not running", np.maximum(trace.ready, causes.submit), trace.start, us)
+    yield _arrows(trace, trace.causes, homes, us)
+    yield [_metadata("process_name", _COUNTERS, 0, "tasks")]
+    yield _counter("submitted, not ended", trace.causes.submit, trace.end, us)
+    yield _counter("ready, not running", np.maximum(trace.ready, trace.causes.submit), trace.start, us)
 
 
-def _counter(name: str, begin: np.ndarray[Any, Any], end: np.ndarray[Any, Any], us: float) -> Iterator[Row]:
-    """Yield a counter event with the number of open intervals at each time that changes it."""
+def _metadata(what: str, process: int, thread: int, name: str) -> str:
+    return f'{{"ph":"M","name":"{what}","pid":{process},"tid":{thread},"args":{{"name":{_text(name)}}}}}'
+
+
+_text = json.encoder.encode_basestring       # a string as JSON, other than ASCII as it is
+
+
+def _places(trace: Trace, homes: Sequence[Home]) -> list[str]:
+    """Return the process and thread of each executor as JSON."""
+    return [f'"pid":{home.aicpu},"tid":{executor}' for executor, home in enumerate(homes)]
+
+
+def _slices(trace: Trace, homes: Sequence[Home], us: float) -> list[str]:
+    """Return an event for each task."""
+    places, kernels = _places(trace, homes), [_text(name) for name in trace.kernels]
+    length = trace.end - trace.start
+    rows: Iterable[tuple[Any, ...]] = zip(
+        map(_text, trace.names), trace.kernel.tolist(), trace.executor.tolist(), (trace.start * us).tolist(), (length * us).tolist(),
+        length.tolist(), strict=True)
+    said = [""] * len(trace)
+    if trace.place == "executor":
+        said = [f',"ready":{ready}' for ready in trace.ready.tolist()]
+    if trace.causes is not None:
+        said = [f'{more},"submitted":{submit},"delayed by":"{held}"'
+                for more, submit, held in zip(said, trace.causes.submit.tolist(), trace.causes.held, strict=True)]
+    unit = trace.unit
+    return [f'{{"ph":"X","name":{name},"cat":{kernels[kernel]},{places[executor]},"ts":{start},"dur":{duration},'
+            f'"args":{{"task":{task},"{unit}":{cycles}{said[task]}}}}}'
+            for task, (name, kernel, executor, start, duration, cycles) in enumerate(rows)]
+
+
+def _arrows(trace: Trace, causes: Causes, homes: Sequence[Home], us: float) -> list[str]:
+    """Return two events, a start and an end, for each task that another one delayed last."""
+    places = _places(trace, homes)
+    tasks = np.flatnonzero(causes.task >= 0)
+    sources = causes.task[tasks]
+    last = np.maximum(trace.start[sources], trace.end[sources] - 1) * us      # inside the slice: viewers attach no arrow at its end
+    rows = zip(tasks.tolist(), trace.executor[sources].tolist(), last.tolist(), trace.executor[tasks].tolist(),
+               (trace.start[tasks] * us).tolist(), strict=True)
+    return [f'{{"ph":"s","name":"{causes.held[task]}","cat":"waits","id":{task},{places[before]},"ts":{begin}}},\n'
+            f'{{"ph":"f","bp":"e","name":"{causes.held[task]}","cat":"waits","id":{task},{places[after]},"ts":{end}}}'
+            for task, before, begin, after, end in rows]
+
+
+def _counter(name: str, begin: Column, end: Column, us: float) -> list[str]:
+    """Return an event with the number of open intervals at each time that changes it."""
     times, at = np.unique(np.concatenate((begin, end)), return_inverse=True)
     change = np.bincount(at, weights=np.repeat((1, -1), len(begin)), minlength=len(times)).astype(np.int64)
-    for time, count in zip(times.tolist(), np.cumsum(change).tolist(), strict=True):
-        yield {"ph": "C", "name": name, "pid": _COUNTERS, "tid": 0, "ts": time * us, "args": {"tasks": count}}
+    return [f'{{"ph":"C","name":"{name}","pid":{_COUNTERS},"tid":0,"ts":{time},"args":{{"tasks":{count}}}}}'
+            for time, count in zip((times * us).tolist(), np.cumsum(change).tolist(), strict=True)]
 
 
 # -- traces ------------------------------------------------------------------------------------------------------------
@@ -163,6 +194,25 @@ class Trace:
         if not isinstance(path, str | Path):
             raise ArgumentKindError("to_perfetto takes a path", here(), expected='"trace.json"', found=repr(path))
         return write_perfetto(self, Path(path))
+
+    def columns(self) -> Mapping[str, Column]:
+        """Return the tasks as columns, one element a task: `pandas.DataFrame(trace.columns())`.
+
+        `task`: the number. `kernel`. `label`, if a task has one. Loop variables and bracket indices by name: int64, or float64 with NaN
+        where tasks have no such index; a constant index is named by its place, `index_0`. `executor`, `pool`, `aicpu`. `start`, `end`,
+        `ready`, in the unit of the trace. If causes are known: `submitted`, `delayed_by` in words, `delayed_by_task`, -1 for none.
+        """
+        names = self.names.index_columns() if isinstance(self.names, RecordNames) else {}
+        homes = [self.home_of(executor) for executor in range(self.n_executors)]
+        found: dict[str, Column] = {"task": np.arange(len(self)), "kernel": np.array(self.kernels, object)[self.kernel]}
+        pool, aicpu = (np.array([getattr(home, field) for home in homes], np.int64)[self.executor] for field in ("pool", "aicpu"))
+        own: dict[str, Column] = {"executor": self.executor, "pool": pool, "aicpu": aicpu, "start": self.start, "end": self.end,
+                                  "ready": self.ready}
+        if self.causes is not None:
+            own |= {"submitted": self.causes.submit, "delayed_by": np.array(self.causes.held, object), "delayed_by_task": self.causes.task}
+        taken = found.keys() | own.keys()
+        found |= {f"{name}_index" if name in taken else name: column for name, column in names.items()}
+        return found | own
 
     def home_of(self, executor: int) -> Home:
         """Return the pool and AICPU of an executor."""

@@ -44,11 +44,13 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     has_pools, shares = len({home.pool for home in homes}) > 1, len(set(homes)) < len(homes)
     named = trace.place == "executor" and (shares or has_pools)       # else an executor is an AICPU
     shown = _shown_executors(trace, max_executors)
+    order = np.argsort(trace.executor, kind="stable")
+    first = np.searchsorted(trace.executor[order], np.arange(trace.n_executors + 1))
     for at, executor in enumerate(shown):
         home = homes[executor]
         if has_pools and (at == 0 or homes[shown[at - 1]].pool != home.pool):
             lines.append(f"pool {home.pool}")
-        mine = trace.executor == executor
+        mine = order[first[executor]:first[executor + 1]]
         share = (trace.end[mine] - trace.start[mine]).sum() / max(1, trace.total_cycles)   # of its own run, whatever the scale
         lines.append(f"{trace.place} {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''} |{_cells(trace, mine, edges, symbols)}| "
                      f"{share:4.0%} busy")
@@ -69,11 +71,8 @@ def _check_sizes(width: object, max_executors: object, end: object) -> None:
 
 
 def _cells(trace: Trace, mine: Column, edges: Column, symbols: Sequence[str]) -> str:
-    """Return the columns of one executor; `mine`: which tasks are its own."""
-    busy = np.zeros((len(trace.kernels) + 1, len(edges) - 1))
-    for kernel in range(len(trace.kernels)):
-        chosen = mine & (trace.kernel == kernel)
-        busy[kernel] = _coverage(trace.start[chosen], trace.end[chosen], edges)
+    """Return the columns of one executor; `mine`: its tasks."""
+    busy = coverage(trace.start[mine], trace.end[mine], trace.kernel[mine], len(trace.kernels) + 1, edges)
     total, half = busy.sum(axis=0), 0.5 * np.diff(edges)
     strongest = [symbols[kernel] if total[k] > 0 else _IDLE for k, kernel in enumerate(busy.argmax(axis=0))]
     return "".join(symbol if total[k] >= half[k] else symbol.lower() if symbol.isupper() else _IDLE for k, symbol in enumerate(strongest))
@@ -85,10 +84,19 @@ def _shown_executors(trace: Trace, most: int) -> list[int]:
     return list(range(trace.n_executors)) if trace.n_executors <= most else (used or list(range(most)))[:most]
 
 
-def _coverage(start: Column, end: Column, edges: Column) -> Column:
-    """Return, for each column, how many cycles the intervals cover: differences of the covered time up to each edge."""
-    if len(start) == 0:
-        return np.zeros(len(edges) - 1)
-    up_to = np.array([np.clip(edge - start, 0, end - start).sum() for edge in edges])
-    covered: Column = np.diff(up_to)
+def coverage(start: Column, end: Column, kernel: Column, n_kernels: int, edges: Column) -> Column:
+    """Return how many cycles the tasks of each kernel cover in each column: an array [kernel, column]."""
+    n = len(edges) - 1
+    first = np.clip(np.searchsorted(edges, start, side="right") - 1, 0, n - 1)
+    last = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, n - 1)
+    start, end = np.clip(start, edges[0], edges[-1]), np.clip(end, edges[0], edges[-1])
+
+    def summed(column: Column, values: Column) -> Column:
+        return np.bincount(kernel * (n + 1) + column, values, n_kernels * (n + 1)).reshape(n_kernels, n + 1)
+
+    # a task covers its first and last columns in part, and all between them
+    parts = summed(first, np.minimum(end, edges[first + 1]) - start) + summed(last, np.where(last > first, end - edges[last], 0))
+    inside = np.maximum(last - first - 1, 0) > 0
+    change = summed(first + 1, inside.astype(np.float64)) - summed(last, inside.astype(np.float64))
+    covered: Column = (parts + np.cumsum(change, axis=1) * np.append(np.diff(edges), 0))[:, :n]
     return covered
