@@ -33,9 +33,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what belongs to the quick set."""
+    """Mark what belongs to the quick set, and as slow what a sample leaves out."""
     seen: Counter[str] = Counter()
+    cases: Counter[str] = Counter()
     for item in items:
+        sample = item.get_closest_marker("sampled")
+        if sample is not None:
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % sample.args[0]:
+                item.add_marker("slow")
+            cases[test] += 1
         name = item.path.relative_to(TESTS).as_posix()
         if name in QUICK and item.get_closest_marker("slow") is None:
             if seen[name] % SAMPLED.get(name, 1) == 0:

@@ -49,6 +49,7 @@ def test_missing_golden_fails(project: Path) -> None:
     assert "golden tests/goldens/sub/test_demo/test_says-one.txt is missing" in text
 
 
+@pytest.mark.slow
 def test_update_writes_and_a_change_is_shown(project: Path) -> None:
     assert run(project, "--update")[0] == 0
     assert (project / "tests/goldens/sub/test_demo/test_says-one.txt").read_text() == "one\n"

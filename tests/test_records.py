@@ -193,6 +193,7 @@ def test_copies_are_checked_and_records_are_frozen() -> None:
     assert Point.model_fields["y"].description == "the other one"
 
 
+@pytest.mark.slow
 def test_plain_values_load_no_pydantic() -> None:
     code = ("import sys, numpy as np\nfrom pto_wsp import *\n"
             "w = workload(lambda: None)().dispatch(DispatchPolicy.round_robin(4)).task_graph(window=TaskWindow(8, 'tasks'))\n"

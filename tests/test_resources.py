@@ -99,6 +99,7 @@ def sources_of(package: Path) -> list[Path]:
     return sorted(path for path in package.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_any_changed_file_changes_the_digest(package: Path, digests: resources.SourceDigests, data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(sources_of(package)))

@@ -289,6 +289,7 @@ def test_what_a_branch_that_is_not_taken_reads_is_not_checked(target: str) -> No
     assert (caught.value.code, caught.value.found) == ("R104", "table[b] = 9")
 
 
+@pytest.mark.slow
 def test_a_key_names_columns() -> None:
     X, Y = arrays()
     routing = Sparse(Dense[3](), np.array([0, 2, 3, 5]), np.array([1, 4, 0, 2, 5]))

@@ -151,6 +151,7 @@ def numbers(*shape: int, seed: int = 0) -> Tensor:
 
 # ---- what may be read ----
 
+@pytest.mark.slow
 def test_a_loop_runs_as_often_as_a_task_says() -> None:
     sizes, counts, X, Y = numbers(3, 4, seed=1), zeros(3, 1), numbers(20, 4), zeros(3, 4)
     sizes.data[:] = [[1, 2, 0, 0], [0, 0, 0, 0], [3, 1, 1, 4]]  # type: ignore[index]
@@ -188,6 +189,7 @@ def test_the_bound_of_a_loop_is_read_once_though_its_tasks_change_it() -> None:
     assert program.stats.task_count == 6 and n_waits(program) == 1 + 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["expression", "ragged"])
 def test_every_kind_of_axis_may_go_as_far_as_a_task_says(of: str) -> None:
     n, Y, lens = column(2), zeros(12, 4), zeros(3)
@@ -217,6 +219,7 @@ def test_every_kind_of_axis_may_go_as_far_as_a_task_says(of: str) -> None:
     check(walked(), {Y: lambda: wanted})
 
 
+@pytest.mark.slow
 def test_what_is_picked_and_what_is_passed_may_be_computed() -> None:
     at, X, Y = zeros(5, 1), numbers(7, 4), zeros(5, 4)
 
@@ -236,6 +239,7 @@ def test_what_is_picked_and_what_is_passed_may_be_computed() -> None:
     assert n_waits(program) == 5 * 2     # at[i], then at[at[i]]
 
 
+@pytest.mark.slow
 def test_the_extent_of_a_view_may_be_computed() -> None:
     n, X, Y = column(0), numbers(6, 4), zeros(6, 4)
 
@@ -252,6 +256,7 @@ def test_the_extent_of_a_view_may_be_computed() -> None:
     check(short(), {Y: lambda: wanted})
 
 
+@pytest.mark.slow
 def test_a_float_may_be_computed_and_passed_on() -> None:
     scale, X, Y = Tensor(np.zeros((1, 1), np.float32)), Tensor(np.arange(8, dtype=np.float32).reshape(2, 4)), Tensor(
         np.zeros((2, 4), np.float32))
@@ -272,6 +277,7 @@ def test_a_float_may_be_computed_and_passed_on() -> None:
     check(scaled(), {Y: lambda: X.data * np.float32(4.0)})  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_a_choice_follows_what_tasks_compute_and_reads_no_further_than_it_must() -> None:
     """The second condition reads outside its tensor where the first one does not hold back."""
     n, table, Y = zeros(4, 1), column(5, 7), zeros(4, 4)
@@ -294,6 +300,7 @@ def test_a_choice_follows_what_tasks_compute_and_reads_no_further_than_it_must()
     assert n_waits(program) == 4 + 2 * 2 + 1 * 2
 
 
+@pytest.mark.slow
 def test_a_branch_that_is_not_taken_does_not_wait() -> None:
     n, far, Y = column(0), zeros(3, 1), zeros(3, 4)
 
@@ -312,6 +319,7 @@ def test_a_branch_that_is_not_taken_does_not_wait() -> None:
     assert n_waits(program) == 1          # of the condition alone
 
 
+@pytest.mark.slow
 def test_a_slot_keeps_what_was_computed() -> None:
     n, Y = column(4), zeros(4, 4)
 
@@ -328,6 +336,7 @@ def test_a_slot_keeps_what_was_computed() -> None:
     assert n_waits(program) == 1
 
 
+@pytest.mark.slow
 def test_a_sparse_axis_may_be_computed() -> None:
     indptr, indices, X, Y = zeros(4), zeros(6), numbers(5, 4), zeros(3, 4)
     rows = Dense[3]()
@@ -355,6 +364,7 @@ def test_a_sparse_axis_may_be_computed() -> None:
 
 # ---- whole programs ----
 
+@pytest.mark.slow
 def test_experts_run_on_as_many_tokens_as_the_router_gave_them() -> None:
     """A router's kernel chooses; the workload counts, loops over the counts and looks tokens up: nothing is padded."""
     n_tokens, n_experts, width = 12, 3, 4
@@ -393,6 +403,7 @@ def test_experts_run_on_as_many_tokens_as_the_router_gave_them() -> None:
     assert program.stats.task_count == 1 + 2 * n_tokens
 
 
+@pytest.mark.slow
 def test_speculative_decoding_goes_on_where_the_target_stopped_accepting() -> None:
     """A draft proposes four tokens; a task says how many are right; the next draft starts behind those."""
     n_draft, length = 4, 20
@@ -443,6 +454,7 @@ def test_speculative_decoding_goes_on_where_the_target_stopped_accepting() -> No
     assert program.stats.task_count < 4 * length
 
 
+@pytest.mark.slow
 def test_a_loop_ends_early_when_it_has_converged() -> None:
     state, steps = column(3), column(0)
 
@@ -480,6 +492,7 @@ def test_a_read_waits_for_all_that_wrote_the_element_and_for_nothing_else() -> N
     assert (0, 3) in into and "RAW" in into[2, 4]
 
 
+@pytest.mark.slow
 def test_a_later_write_does_not_wait_for_the_read() -> None:
     """The orchestrator has read before it makes the later task: there is nothing to wait for, and the value is the old one."""
     n, Y = column(2), zeros(4, 4)
@@ -518,6 +531,7 @@ def test_explicit_edges_order_the_read_behind_what_stands_before_it() -> None:
         assert (Y.data[:3] == 1).all()  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_an_after_is_waited_for_too() -> None:
     """With explicit edges nothing but after= says that the other side's task comes first."""
     n, Y = column(0), zeros(4, 4)
@@ -530,6 +544,7 @@ def test_an_after_is_waited_for_too() -> None:
     assert program.graph.edges and n_waits(program) == 1
 
 
+@pytest.mark.slow
 def test_sides_that_read_what_they_write_themselves() -> None:
     n, Y = zeros(2, 1), zeros(4, 4)
 
@@ -775,6 +790,7 @@ print("usable", flush=True)
 '''
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_that_waits_again_and_again(tmp_path: Path) -> None:
     script = tmp_path / "long.py"
     script.write_text(LONG)

@@ -119,6 +119,7 @@ def test_a_condition_of_many_parts_holds(target: str) -> None:
     run(made_of(body), target, n=1)
 
 
+@pytest.mark.slow
 def test_a_long_sum_of_lengths_is_the_sum() -> None:
     total = sum(LENS[k % 8] for k in range(400))
     Y.data[...] = 0  # type: ignore[index]

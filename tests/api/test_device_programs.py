@@ -128,6 +128,7 @@ for target in ("ascend_npu", "pto"):
 '''
 
 
+@pytest.mark.slow
 def test_a_package_is_the_same_in_any_process_and_folder(tmp_path: Path) -> None:
     found = []
     for seed, name in (("1", "one"), ("2", "two")):

@@ -72,6 +72,7 @@ def by_token(tokens: Array, n_tokens: int) -> tuple[Array, Array]:
     return np.concatenate([[0], np.cumsum(np.bincount(tokens, minlength=n_tokens))]), order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_experts_take_the_tokens_that_are_routed_to_them(target: str) -> None:
     n_experts, n_tokens = 6, 40
@@ -152,6 +153,7 @@ def request_lengths(folder: Path | None, first: int, count: int) -> Array:
     return np.minimum(tokens // 16, 200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_long_requests_are_summed_in_pieces_and_short_ones_at_once(target: str, trace_dir: Path | None) -> None:
     rng = np.random.default_rng(0)

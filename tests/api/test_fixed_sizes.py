@@ -136,6 +136,7 @@ def test_other_extents_are_bound_anew(body: Callable[[], None]) -> None:
     assert (bound["Y"] == 2).all()
 
 
+@pytest.mark.slow
 def test_what_was_read_is_known_to_json_and_to_a_saved_program(tmp_path: Path) -> None:
     made = workload(picked)()
     again = Workload.from_json(made.to_json())

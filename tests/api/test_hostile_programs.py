@@ -245,6 +245,7 @@ def make(Y):
 """
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["int", "main", "double", "restrict", "errno", "NULL", "pto_run", "ядро", "_", "__x", "self", "extern"])
 def test_kernels_workloads_and_loops_of_text_may_be_called_anything(name: str) -> None:
     """The text has no file: a REPL's, a notebook's, an exec's."""

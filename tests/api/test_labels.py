@@ -83,6 +83,7 @@ def test_an_error_of_a_task_names_its_label() -> None:
             outside().compile(target=target).run()
 
 
+@pytest.mark.slow
 def test_a_label_changes_no_result_and_no_cycle() -> None:
     plain, named = (layers(*labels).compile().run() for labels in ((None, None), ("a", "b")))
     assert plain.stats.total_cycles == named.stats.total_cycles and plain.graph.tasks[2] == "double"

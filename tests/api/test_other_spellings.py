@@ -238,6 +238,7 @@ def test_a_channel_is_not_asked_in_a_workload(ask: str) -> None:
     assert caught.value.code == "W109"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 def test_the_latency_symbol_is_the_archs_number(target: str) -> None:
     ready = Channel("ready", 1)

@@ -112,6 +112,7 @@ def test_an_in_tile_that_overlaps_what_is_written_is_read_as_it_was() -> None:
     np.testing.assert_array_equal(found["interp"][0], [0, *range(1, 9), 9])
 
 
+@pytest.mark.slow
 def test_a_body_may_multiply_with_our_headers() -> None:
     @kernel(c_src="pto_matmul_i32(y, y_row_step, a, a_row_step, b, b_row_step, 8, 8, 8, 0, scratch);", scratch_bytes=1 << 20)
     def product(a: In[Tile[8, 8, I32]], b: In[Tile[8, 8, I32]], y: Out[Tile[8, 8, I32]]) -> None: ...

@@ -88,6 +88,7 @@ def test_stages_with_rings_are_proved_and_right(slots: int, target: str) -> None
     assert proved(program) == [True, True] and np.array_equal(Y.data, X.data * 10)
 
 
+@pytest.mark.slow
 def test_a_double_buffer_hides_the_load() -> None:
     single, double = (run(stages(slots, slots)).stats.total_cycles for slots in (1, 2))
     load_cycles, scale_cycles = load.cost().total, scale.cost().total
@@ -102,6 +103,7 @@ def test_any_order_that_credits_allow_means_the_same() -> None:
         assert np.array_equal(Y.data, X.data * 10)
 
 
+@pytest.mark.slow
 def test_the_sanitizer_finds_nothing() -> None:
     Y.data[...] = 0
     program = stages(2, 1).compile(sanitize=True).run()
@@ -114,6 +116,7 @@ def test_there_is_a_package_for_the_npu(target: str) -> None:
     assert (folder / "manifest.json").exists() and any(folder.rglob("*"))
 
 
+@pytest.mark.slow
 def test_nested_loops_count_buffers_through() -> None:
     ring, n, m = Ring((1, 4), F32, 3, name="ring"), Symbol("n"), Symbol("m")
 
@@ -131,6 +134,7 @@ def test_nested_loops_count_buffers_through() -> None:
     assert proved(program) == [True] and np.array_equal(Y.data, X.data * 10)
 
 
+@pytest.mark.slow
 def test_loops_with_a_start_and_a_step_count_from_zero() -> None:
     ring = Ring((1, 4), F32, 2, name="ring")
 
@@ -148,6 +152,7 @@ def test_loops_with_a_start_and_a_step_count_from_zero() -> None:
     assert proved(program) == [True] and np.array_equal(Y.data, X.data * 10)
 
 
+@pytest.mark.slow
 def test_a_stage_takes_one_buffer_of_each_of_two_rings() -> None:
     one, two = Ring((1, 4), F32, 2, name="ring1"), Ring((1, 4), F32, 3, name="ring2")
 
@@ -168,6 +173,7 @@ def test_a_stage_takes_one_buffer_of_each_of_two_rings() -> None:
     assert proved(program) == [True, True] and np.array_equal(Y.data, X.data * 11)
 
 
+@pytest.mark.slow
 def test_processes_by_name_take_rings_where_channels_stand() -> None:
     ring = Ring((1, 4), F32, 2, name="ring")
 
@@ -186,6 +192,7 @@ def test_processes_by_name_take_rings_where_channels_stand() -> None:
     assert np.array_equal(Y.data, X.data * 10)
 
 
+@pytest.mark.slow
 def test_several_tasks_fill_one_buffer() -> None:
     ring = Ring((2, 4), F32, 2, name="ring")
 

@@ -81,6 +81,7 @@ def test_iterations_have_no_edge_through_what_each_makes() -> None:
         assert conflicts(overlap(by_way_of("shared", X, Y)).compile(target).run()) > pairs
 
 
+@pytest.mark.slow
 def test_time_is_that_of_a_tensor_with_one_more_dimension() -> None:
     X, Y = numbers(4, 4), zeros(4, 4)
     cycles = {where: overlap(by_way_of(where, X, Y)).dispatch(DispatchPolicy.affinity(lambda t: t.b, 4)).compile().run().stats.total_cycles
@@ -88,6 +89,7 @@ def test_time_is_that_of_a_tensor_with_one_more_dimension() -> None:
     assert cycles["inside"] == cycles["indexed"] < cycles["shared"]
 
 
+@pytest.mark.slow
 def test_one_made_in_an_outer_body_is_one_for_the_inner_loop() -> None:
     X, Y = numbers(2, 4), zeros(2, 4)
 
@@ -165,6 +167,7 @@ def attention(lens: list[int]) -> tuple[Workload, Tensor, Any]:
     return attend(), Y, expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_attention_over_ragged_blocks_needs_no_room_of_its_own(target: str) -> None:
     made, Y, expected = attention([3, 1, 2])
@@ -175,6 +178,7 @@ def test_attention_over_ragged_blocks_needs_no_room_of_its_own(target: str) -> N
     assert program.stats.task_count == 3 * 2 + 3 * 7
 
 
+@pytest.mark.slow
 def test_a_record_that_is_kept_is_executed_again() -> None:
     made, Y, expected = attention([3, 1, 2])
     program = made.compile(threads=3)
@@ -204,6 +208,7 @@ def test_what_is_in_one_may_be_read_by_the_workload() -> None:
     assert n_waits(program) == 4
 
 
+@pytest.mark.slow
 def test_a_branch_makes_its_own_and_only_when_it_is_taken() -> None:
     n, X, Y = column(0), numbers(4, 4), zeros(4, 4)
 
@@ -226,6 +231,7 @@ def test_a_branch_makes_its_own_and_only_when_it_is_taken() -> None:
 
 # ---- memory ----
 
+@pytest.mark.slow
 def test_memory_stays_bounded_over_many_iterations(tmp_path: Path) -> None:
     """2 GB of tensors, one after another, in a process that may not grow by more than 800 MB."""
     script = tmp_path / "many.py"
@@ -295,6 +301,7 @@ def test_the_interpreter_shows_what_was_not_written() -> None:
     assert Y.data is not None and np.isnan(Y.data[0, 2:]).all() and (Y.data[0, :2] == 1).all()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", [(), (3,), (0, 4), (2, 3, 1, 4), (1,) * 8])
 def test_it_may_have_any_shape(shape: tuple[int, ...]) -> None:
     Y = zeros(1, 4)

@@ -275,6 +275,7 @@ def test_the_interpreter_has_nothing_to_be_compared_with() -> None:
         of_one(reaching, target="interp").verify()
 
 
+@pytest.mark.slow
 def test_pipelines_and_calendars() -> None:
     X, Y, T = Tensor(noise(6, 64), name="X"), Tensor(np.zeros((6, 64), np.float32), name="Y"), Tensor.empty((6, 64), F32, name="T")
     rows = Channel("rows", 2)
@@ -298,6 +299,7 @@ def test_pipelines_and_calendars() -> None:
     assert not Y.data.any()  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_slots_computed_bounds_scratch_and_the_sanitizer() -> None:
     X, N = Tensor(noise(6, 64), name="X"), Tensor(np.zeros((2, 1), np.int64), name="N")
     OUT = Tensor(np.zeros((6, 64), np.float32), name="OUT")

@@ -219,6 +219,7 @@ def wrong_calls(which: Public) -> Iterator[tuple[str, tuple[object, ...], dict[s
                 yield f"wrong {p.name}", tuple(WRONG for r in required), {**needed, p.name: WRONG}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("which", PUBLICS, ids=str)
 @pytest.mark.parametrize("inside", [False, True], ids=["outside", "in a workload"])
 def test_wrong_arguments_are_refused(which: Public, inside: bool) -> None:

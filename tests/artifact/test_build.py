@@ -34,6 +34,7 @@ def twins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return one, two, (*named, str(Path.home()), str(Path.cwd()), str(csrc_dir()))
 
 
+@pytest.mark.slow
 def test_artifacts_are_the_same_bytes_in_any_process_folder_and_cache(twins: tuple[Path, Path, tuple[str, ...]]) -> None:
     one, two, _ = twins
     assert one != two and one.name == two.name
@@ -109,6 +110,7 @@ def test_a_damaged_runtime_is_named_and_built_again_when_removed() -> None:
     assert load_runtime().path == folder
 
 
+@pytest.mark.slow
 def test_libraries_stay_open_until_the_process_ends(tmp_path: Path) -> None:
     script = tmp_path / "model.py"
     script.write_text(SCRIPT + "\nruntime = program.compiled.runner.runtime\n"

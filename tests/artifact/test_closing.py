@@ -25,6 +25,7 @@ def mapped(folder: Path | None) -> int:
     return sum(f"{folder}/" in line for line in Path("/proc/self/maps").read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_a_library_is_closed_with_the_last_program_that_uses_it() -> None:
     one, found = small(factor=121)
     two, _ = small(factor=121)
@@ -44,6 +45,7 @@ def test_a_library_is_closed_with_the_last_program_that_uses_it() -> None:
     assert (found == 242).all() and mapped(folder) > 0
 
 
+@pytest.mark.slow
 def test_what_a_run_left_can_be_read_when_its_program_is_gone() -> None:
     program, _ = small(factor=122)
     program.run()

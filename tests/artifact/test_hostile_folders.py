@@ -129,6 +129,7 @@ def kept_secrets() -> list[str]:
     return [os.path.join(parent, name) for parent, _, names in os.walk(cache_root()) for name in names if name == "outside.txt"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", HOSTILE)
 def test_what_leads_out_of_a_folder_is_refused(folder: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
     change, message = HOSTILE[case]
@@ -145,6 +146,7 @@ def test_what_leads_out_of_a_folder_is_refused(folder: Path, case: str, capsys: 
     assert not kept_secrets()
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_saved_anew_is_loaded_anew(tmp_path: Path) -> None:
     folder = tmp_path / "adding"
     save(folder, adds=1)
@@ -225,6 +227,7 @@ def mutate_files(folder: Path, numbers: range) -> None:
             (folder / file).write_text(text)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*was built for")
 def test_mutated_files_are_refused_or_load(folder: Path) -> None:
     mutate_files(folder, range(12))

@@ -56,6 +56,7 @@ def run(program: Program, **more: object) -> np.ndarray:
     return given["Sums"]
 
 
+@pytest.mark.slow
 def test_a_saved_folder_is_the_same_bytes_from_any_process(twins: tuple[Path, Path]) -> None:
     one, other = map(contents, twins)
     assert one.keys() == other.keys() and {"manifest.json", "plan.json", "libtotals.so", "src/kernels.c"} <= one.keys()
@@ -119,6 +120,7 @@ def test_threads_are_as_compiled_or_as_asked(saved: Path) -> None:
     assert raised.value.code == "C104"
 
 
+@pytest.mark.slow
 def test_options_of_a_run_are_kept(tmp_path: Path) -> None:
     made, _ = small(sanitize=True)
     again = load(made.save(tmp_path / "watched"))
@@ -205,6 +207,7 @@ def test_a_package_for_a_device_is_refused(tmp_path: Path) -> None:
 
 # ---- another machine ----
 
+@pytest.mark.slow
 def test_another_cpu_builds_it_again_once(saved: Path, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (copied / "manifest.json").write_text(
         (lambda m: m.model_copy(update={"compiler": m.compiler.model_copy(update={"cpu": ("another",)})}).sealed(copied))(

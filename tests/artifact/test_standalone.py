@@ -79,6 +79,7 @@ def fnv(data: bytes) -> int:
     return state
 
 
+@pytest.mark.slow
 def test_the_command_computes_what_numpy_does(built: Path, tmp_path: Path, program: Program) -> None:
     text = command(built, *write_inputs(tmp_path), "--set", "scale=0.5", "--threads", "2", "--out", f"Sums={tmp_path}/out.raw")
     found = np.fromfile(tmp_path / "out.raw", np.float32).reshape(6, 4, 8)

@@ -42,6 +42,7 @@ def test_data_is_not_part_of_an_artifact_and_the_kernel_is() -> None:
     assert small(factor=3)[0].artifact_dir != folder
 
 
+@pytest.mark.slow
 def test_an_artifact_cites_lines_so_they_are_part_of_it(tmp_path: Path) -> None:
     made, cache = [], with_runtime(tmp_path / "cache")
     for name, text in (("one", SCRIPT), ("two", "\n" + SCRIPT)):
@@ -81,6 +82,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damage_is_named_and_heals_when_the_folder_is_removed(name: str) -> None:
     damage, file = DAMAGES[name]
@@ -99,6 +101,7 @@ def test_damage_is_named_and_heals_when_the_folder_is_removed(name: str) -> None
     assert (array == 2 * factor).all() and again.artifact_dir == folder
 
 
+@pytest.mark.slow
 def test_two_artifacts_in_each_others_places_are_refused(tmp_path: Path) -> None:
     one, two = (small(factor=factor)[0].artifact_dir for factor in (111, 112))
     assert one is not None and two is not None
@@ -112,6 +115,7 @@ def test_two_artifacts_in_each_others_places_are_refused(tmp_path: Path) -> None
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_two_keys_in_each_others_places_count_for_nothing() -> None:
     folders = [small(factor=factor)[0].artifact_dir for factor in (113, 114)]
     (one,), (two,) = (keys_of(folder) for folder in folders if folder is not None)

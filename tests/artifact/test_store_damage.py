@@ -75,6 +75,7 @@ def all_cases(filled: FilledStore) -> list[tuple[str, str]]:
     return [(entry, name) for entry in filled.entries() for name in damages_of(filled.root / entry)]
 
 
+@pytest.mark.slow
 def test_some_damages_to_any_entry(filled: FilledStore, tmp_path: Path) -> None:
     cases = all_cases(filled)
     assert len(filled.entries()) > 20 and len(cases) > 200

@@ -90,6 +90,7 @@ def test_a_compiler_with_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (found == 90).all() and set(log.read_text().split()) == {"--mark"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("same_runtime")
 def test_another_compiler_makes_another_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(factor=46)

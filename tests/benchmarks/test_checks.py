@@ -7,6 +7,7 @@ import pytest
 from tests.benchmarks.checks import WORKLOADS, markdown, measure
 
 
+@pytest.mark.slow
 @pytest.mark.bench
 def test_every_workload_is_proved_and_has_a_row() -> None:
     rows = {name: measure(make, 1) for name, make in WORKLOADS.items()}

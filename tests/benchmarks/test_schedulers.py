@@ -14,6 +14,7 @@ from tests.benchmarks.schedulers.__main__ import GRAPHS, HERE, markdown, table
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.bench
 def test_every_graph_has_a_row(tmp_path: Path) -> None:
     file = tmp_path / "rows.json"

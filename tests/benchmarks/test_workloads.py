@@ -80,6 +80,7 @@ def test_the_command_measures_and_writes_rows(tmp_path: Path) -> None:
     assert "| softmax of the rows of [4096, 1024] f32 |" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_wrong_result_is_an_error_and_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = dataclasses.replace(WORKS["softmax"], error=lambda found, expected: 0.5)
     monkeypatch.setattr(workloads, "WORKS", {"softmax": wrong})
@@ -89,6 +90,7 @@ def test_a_wrong_result_is_an_error_and_no_time(tmp_path: Path, monkeypatch: pyt
     assert [(row["peer"], row["ms"], row["limit_fraction"], row["error"]) for row in rows] == [("numpy", None, None, 0.5)]
 
 
+@pytest.mark.slow
 def test_a_peer_that_fails_is_a_row_with_its_last_words(tmp_path: Path) -> None:
     with workloads.workers(["limit", "no_such_peer"], 1, tmp_path) as everyone:
         rows = workloads.measure("softmax", everyone, 1, tmp_path, small=True)

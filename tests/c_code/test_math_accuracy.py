@@ -62,6 +62,7 @@ def _samples(step: int = 4093) -> Array:
     return x[np.isfinite(x)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_specials(library: Library) -> None:
     x = np.array(SPECIAL * 3, np.float32)

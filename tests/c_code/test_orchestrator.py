@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from pto_wsp import (
     Constexpr,
@@ -126,6 +127,7 @@ def test_branches_walks_and_slots(golden: Golden) -> None:
     golden(source(controlled().task_graph(deps=Deps.hybrid())), suffix=".c")
 
 
+@pytest.mark.slow
 def test_the_text_does_not_grow_with_the_tasks() -> None:
     def traced(n: int) -> tuple[str, int]:
         Y = Tensor(shape=(n, 4), dtype=F32, name="Y")
@@ -153,6 +155,7 @@ NAMES = ("int64_t", "args", "bound", "behind", "pto_bind", "memcpy", "i_0", "aft
          "double", "NULL", "node", "slot_0", "stop_1", "e_position_1")
 
 
+@pytest.mark.slow
 def test_a_user_may_call_tensors_and_kernels_as_c_calls_something_else() -> None:
     def named_like(name: str) -> tuple[Any, Tensor, Tensor]:
         def doubled(x: Any, y: Any) -> None:

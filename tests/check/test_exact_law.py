@@ -78,6 +78,7 @@ def check_counts(drawing: type[Drawing], seeds: range) -> None:
     assert whole > 0.2 * len(seeds) and counts[Verdict.COUNTEREXAMPLE, True] > 0.1 * len(seeds), counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawing", [Grid, Drawing])
 def test_verdicts_are_those_of_brute_force(drawing: type[Drawing]) -> None:
     check_counts(drawing, range(40))

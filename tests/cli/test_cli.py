@@ -90,6 +90,7 @@ def test_dump_ir_writes_what_every_pass_did(model: Path) -> None:
     assert {"drop_repeated_checks.wsp", "number_guards.wsp", "plan_memory.wsp", "insert_sync.wsp"} <= names
 
 
+@pytest.mark.slow
 def test_targets_arches_and_runtimes(model: Path) -> None:
     assert "scale_all for ascend_npu, ascend_950" in run(model, "compile", "model.py", "--arch", "ascend_950")
     run(model, "compile", "model.py", "--runtime", "host_build_graph", "--out", "package")
@@ -211,6 +212,7 @@ def _fresh(model: Path) -> str:
     return "fresh"
 
 
+@pytest.mark.slow
 def test_the_command_as_a_process_of_its_own(model: Path) -> None:
     for arguments, code in (("--help",), 0), (("compile", "model.py"), 0), (("inspect", "nowhere"), 2):
         done = subprocess.run([sys.executable, "-m", "pto_wsp", *arguments], cwd=model, text=True, capture_output=True, timeout=120)

@@ -76,6 +76,7 @@ def n_tasks(lengths: Sequence[int], heads: int, block: int) -> int:
     return heads * sum(-(-length // block) for length in lengths)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_example_runs(script: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script), *SMALL.get(script.stem, ())], cwd=tmp_path, text=True, capture_output=True,
@@ -112,6 +113,7 @@ def test_ragged_attention_compares_two_schedules_on_one_scale(tmp_path: Path) ->
     assert "one worker: dominated by work on the one executor" in text
 
 
+@pytest.mark.slow
 def test_ragged_attention_is_the_same_on_both_targets(tmp_path: Path) -> None:
     def figures(target: str) -> list[str]:
         text = output(RAGGED, tmp_path, *SMALL["ragged_attention"], "--target", target)
@@ -126,6 +128,7 @@ def test_ragged_attention_names_the_owner_of_an_azure_trace(tmp_path: Path) -> N
     assert "Microsoft Azure public dataset, LLM inference trace 2023, CC-BY 4.0" in text
 
 
+@pytest.mark.slow
 def test_ragged_attention_runs_on_the_recorded_trace(trace_dir: Path | None, tmp_path: Path) -> None:
     if trace_dir is None:
         pytest.skip("PTO_WSP_TRACES is not set")
@@ -173,6 +176,7 @@ def write_pages(folder: Path, rows: Sequence[object]) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_paged_attention_takes_its_tables_from_the_trace(tmp_path: Path) -> None:
     trace = write_pages(tmp_path, [[1, 2, 3], [1, 2], [1, 9, 10, 11], [4]])
     text = output(PAGED, tmp_path, "--trace", str(trace), "--heads", "2", "--page", "8", "--max-pages", "3")
@@ -185,6 +189,7 @@ def test_paged_attention_takes_its_tables_from_the_trace(tmp_path: Path) -> None
     assert "Mooncake" not in text
 
 
+@pytest.mark.slow
 def test_paged_attention_runs_on_the_recorded_trace(trace_dir: Path | None, tmp_path: Path) -> None:
     if trace_dir is None:
         pytest.skip("PTO_WSP_TRACES is not set")

@@ -129,6 +129,7 @@ def test_other_names_in_python_give_the_same_json_of_a_plan() -> None:
     assert again.from_data(data) == renamed.of(NodeCodec(PLAN_TAGS, key="node", spans=True).from_data(data))
 
 
+@pytest.mark.slow
 def test_other_names_in_python_give_the_same_digests() -> None:
     made = scale.specialise()
     renamed = Renamed(KERNEL_TAGS)

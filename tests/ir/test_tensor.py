@@ -115,6 +115,7 @@ def test_from_dlpack_refuses_what_has_none() -> None:
     assert caught.value.found == "list"
 
 
+@pytest.mark.slow
 def test_a_tensor_is_let_go_with_its_last_user() -> None:
     tensor = Tensor(np.zeros(3))
     gone = weakref.ref(tensor)

@@ -162,6 +162,7 @@ def cases(draw: Callable[..., Any]) -> Case:
     return Case(form, shape, spots, draw(st.sampled_from(WAYS)))
 
 
+@pytest.mark.slow
 @given(cases())
 @settings(max_examples=3)
 def test_parameters_that_share_memory(case: Case) -> None:
@@ -178,6 +179,7 @@ def test_parameters_that_share_memory_in_many_ways(case: Case) -> None:
 OVER, UNDER, APART, ODD, EVEN = Spot(0, 0), Spot(1, 0), Spot(5, 4), Spot(0, 1, (1, 2)), Spot(0, 0, (1, 2))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("spots", [(APART, OVER, UNDER), (OVER, OVER, APART), (OVER, APART, UNDER), (APART, ODD, EVEN),
                                    (OVER, APART, OVER)],

@@ -167,6 +167,7 @@ def check_overflow(dtype: DType, m: int, k: int, n: int, seed: int, *, turned: b
 HAS_FMA = pytest.mark.skipif("fma" not in FEATURES and platform.machine() != "aarch64", reason="this CPU has no fused multiply-add")
 
 
+@pytest.mark.sampled(4)
 @HAS_FMA
 @pytest.mark.parametrize("dtype", [BF16, F32], ids=str)
 @pytest.mark.parametrize("turned", [False, True], ids=["as it lies", "turned"])
@@ -182,6 +183,7 @@ def test_products_of_all_sizes_that_overflow(dtype: DType, m: int, k: int, n: in
     check_overflow(dtype, m, k, n, seed, turned=turned)
 
 
+@pytest.mark.slow
 @HAS_FMA
 def test_an_accumulated_product_that_overflows() -> None:
     big = np.full((1, 4), 3e38, np.float32).astype(BF16.np)

@@ -200,6 +200,7 @@ def check_records(program: Program, oracle: Program) -> None:
     assert program.stats.total_cycles == oracle.stats.total_cycles and program.stats.stalls == oracle.stats.stalls
 
 
+@pytest.mark.slow
 @given(statements(2), st.tuples(*[st.integers(0, LARGEST - 1)] * N_CELLS))
 @settings(max_examples=2)
 def test_what_tasks_compute_decides_the_same_everywhere(body: tuple[Statement, ...], start: tuple[int, ...]) -> None:

@@ -82,6 +82,7 @@ def stored(x: In[Tile[8, 40, F32]], small: Out[Tile[8, 40, DType.FP8E4M3]], back
     pto.store(again, pto.dequantize(whole, scale, dtype=BF16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("portable", [False, True], ids=["native", "portable"])
 def test_fp8_and_quantised_tiles(portable: bool) -> None:
     x = (np.random.default_rng(0).standard_normal((8, 40)) * 100).astype(np.float32)

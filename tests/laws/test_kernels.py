@@ -75,6 +75,7 @@ def compare_generated(recipes: Sequence[Recipe]) -> None:
             assert_identical(found[name], expected[name], (name, recipes[k]), zeros_alike=recipes[k].zeros_alike)
 
 
+@pytest.mark.slow
 @given(st.lists(recipes(), min_size=1, max_size=12))
 @settings(max_examples=3)
 def test_generated_kernels_of_exact_ops_agree_to_the_bit(recipes: list[Recipe]) -> None:
@@ -89,6 +90,7 @@ def checked_run(target: str, call: Call) -> str | list[dict[str, Array]]:
         return str(fault).split(" = found")[0]
 
 
+@pytest.mark.slow
 @given(recipes())
 @settings(max_examples=3)
 def test_both_targets_name_the_same_fault_or_leave_the_same_bits(recipe: Recipe) -> None:
@@ -250,6 +252,7 @@ def test_every_op_means_in_c_what_it_means_in_numpy(op: Op, dtype: DType) -> Non
             compare(op, dtype, found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [DType.BF16, DType.I16], ids=str)
 def test_a_portable_build_means_the_same(dtype: DType) -> None:
     names = ("add", "div", "exp", "gelu", "round", "mod", "where", "rowsum", "colmax", "matmul", "transpose")
@@ -272,6 +275,7 @@ def test_every_op_is_exact_or_has_a_tolerance() -> None:
     assert {op.name for op in ENTRIES} == EXACT | ADDED_UP | functions | {"rowprod"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_sums_and_products_are_the_same_in_every_run(dtype: DType) -> None:
     calls = [call for name in ("rowsum", "colmean", "matmul") for op in ENTRIES if op.name == name and dtype in op.dtypes

@@ -36,6 +36,7 @@ def accepted(seeds: list[Any], numbers: range) -> dict[int, Workload]:
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SEEDS)
 def test_what_is_mutated_runs_the_same_on_both_targets(name: str) -> None:
     made = Workload.from_json(SEEDS[name]().to_json())
@@ -43,6 +44,7 @@ def test_what_is_mutated_runs_the_same_on_both_targets(name: str) -> None:
     check_both_targets(made, 1)
 
 
+@pytest.mark.slow
 def test_mutations_are_refused_or_run(seeds: list[Any]) -> None:
     for number, made in accepted(seeds, range(40)).items():
         if is_small(made):

@@ -32,6 +32,7 @@ def contexts(kernel: k.Kernel) -> st.SearchStrategy[KernelContext]:
     return st.sets(st.sampled_from([p.name for p in kernel.memory_params])).map(lambda names: KernelContext(frozenset(names)))
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=20)
 def test_every_pass_keeps_the_numbers(data: st.DataObject) -> None:
@@ -39,6 +40,7 @@ def test_every_pass_keeps_the_numbers(data: st.DataObject) -> None:
     check_kernel_passes(kernel, data.draw(contexts(kernel)), KERNEL_PASSES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [1, 3])
 @given(st.data())
 @settings(max_examples=8)
@@ -60,6 +62,7 @@ def test_passes_with_and_without_any_optional_one_keep_the_numbers_of_many(data:
     check_kernel_passes(kernel, data.draw(contexts(kernel)), tuple(step for step in KERNEL_PASSES if step.name != name))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", OPTIONAL)
 @given(st.data())
 @settings(max_examples=4)

@@ -48,6 +48,7 @@ def wrapped(notes: list[list[int]]) -> list[list[int]]:
     return [[(n + (1 << 63)) % (1 << 64) - (1 << 63) for n in row] for row in notes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("merges", [False, True], ids=["one process an end", "merges and splits"])
 @pytest.mark.parametrize("n_networks", N_NETWORKS)
 def test_networks_do_in_the_interpreter_what_they_do_in_plain_python(merges: bool, n_networks: int, cost: dict[int, int]) -> None:
@@ -99,6 +100,7 @@ def test_threads_and_orders_change_nothing(seed: int, cost: dict[int, int]) -> N
             assert noted.tolist() == wrapped(notes), (threads, order_seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("merges", [False, True])
 @pytest.mark.parametrize("n_networks", N_NETWORKS)
 def test_what_the_check_says_is_so(merges: bool, n_networks: int, cost: dict[int, int]) -> None:
@@ -115,6 +117,7 @@ def test_what_the_check_says_is_so(merges: bool, n_networks: int, cost: dict[int
             assert isinstance(found, PtoError) and found.code == how
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_networks", N_NETWORKS)
 def test_the_depths_of_a_report_are_live_and_smallest(n_networks: int, cost: dict[int, int]) -> None:
     n_reports = 0

@@ -84,6 +84,7 @@ def check(recipe: WorkloadRecipe) -> bool:
     return races
 
 
+@pytest.mark.slow
 @given(workload_recipes(control=True))
 @settings(max_examples=2)
 def test_a_sanitized_run_finds_the_races_that_there_are(recipe: WorkloadRecipe) -> None:
@@ -168,6 +169,7 @@ def test_streams_order_a_sanitized_run(schedule: ScheduleRecipe) -> None:
     assert any("stream" in edge.reasons for edge in schedule.of(Bench(APART).trace()).compile(sanitize=True).run().graph.edges)
 
 
+@pytest.mark.slow
 @given(workload_recipes(control=True), schedule_recipes())
 @settings(max_examples=3)
 def test_a_sanitized_run_is_the_plain_program(recipe: WorkloadRecipe, schedule: ScheduleRecipe) -> None:
@@ -203,6 +205,7 @@ def without_one_order(parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
             yield (*parts[:k], Together("combine", ((part,), (parts[k + 1],))), *parts[k + 2:])
 
 
+@pytest.mark.slow
 def test_every_order_that_is_taken_away_is_missed() -> None:
     assert not check(ORDERED)
     mutants = [replace(ORDERED, parts=parts) for parts in without_one_order(ORDERED.parts)]

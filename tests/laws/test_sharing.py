@@ -45,6 +45,7 @@ def verdicts(net: Sharing, *, structure: bool = True) -> tuple[dict[str, Verdict
     return found, races_of(made, plan, symbols=symbols(net))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_networks", N_NETWORKS)
 def test_verdicts_are_those_of_brute_force(n_networks: int) -> None:
     """What is proved has no two tasks without an order on one element; what is shown has some. A symbol stands for any number of tokens,
@@ -100,6 +101,7 @@ def is_proved(net: Sharing) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_networks", N_RUN)
 def test_what_is_proved_means_the_same_in_any_order(n_networks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     n_proved = 0
@@ -121,6 +123,7 @@ def test_what_is_proved_means_the_same_in_any_order(n_networks: int, monkeypatch
     assert n_proved >= n_networks // 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_networks", N_RUN)
 def test_what_races_shows_in_some_order(n_networks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A race need not change a number, but most do in one order of a few."""

@@ -72,6 +72,7 @@ def check_against_hand(recipe: WorkloadRecipe) -> None:
     assert Workload.from_json(traced.to_json()) == traced and traced == bench.trace()
 
 
+@pytest.mark.slow
 @given(workload_recipes(control=True))
 @settings(max_examples=3)
 def test_both_targets_leave_what_is_worked_out_by_hand(recipe: WorkloadRecipe) -> None:
@@ -85,6 +86,7 @@ def test_both_targets_leave_what_is_worked_out_by_hand_for_many(recipe: Workload
     check_against_hand(recipe)
 
 
+@pytest.mark.slow
 @given(workload_recipes(control=True))
 @settings(max_examples=3)
 def test_results_do_not_depend_on_order_threads_or_edges(recipe: WorkloadRecipe) -> None:
@@ -109,6 +111,7 @@ DENSE_CONFLICTS = WorkloadRecipe(
     (2, 0, 3), 7)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [name for name, _ in schedules(Bench(DENSE_CONFLICTS).trace())])
 def test_every_schedule_leaves_what_program_order_leaves(name: str) -> None:
     bench = Bench(DENSE_CONFLICTS)
@@ -174,6 +177,7 @@ def _grouped(program: Program) -> list[tuple[Array, int]]:
     return list(zip(bindings.arrays, bindings.groups, strict=True))
 
 
+@pytest.mark.slow
 @given(workload_recipes(control=True))
 @settings(max_examples=3)
 def test_the_stream_in_c_is_the_stream_in_python(recipe: WorkloadRecipe) -> None:
@@ -238,6 +242,7 @@ def check_edges(recipe: WorkloadRecipe) -> None:
     assert np.array_equal(closure(found), closure(conflicts)), recipe
 
 
+@pytest.mark.slow
 @given(workload_recipes(control=True))
 @settings(max_examples=3)
 def test_inferred_edges_are_the_conflicts(recipe: WorkloadRecipe) -> None:
@@ -261,6 +266,7 @@ def test_a_handle_behind_its_loop_is_all_of_its_tasks() -> None:
 
 # ---- (e): simulated time ----
 
+@pytest.mark.slow
 @given(workload_recipes(control=True))
 @settings(max_examples=2)
 def test_simulated_time_keeps_its_bounds(recipe: WorkloadRecipe) -> None:
@@ -340,6 +346,7 @@ def test_the_recipe_of_that_test_has_every_kind_of_edge() -> None:
     assert len(submits(program.plan)) == 6
 
 
+@pytest.mark.slow
 def test_parts_put_together_in_a_loop_keep_its_variable() -> None:
     def side(row: int, factor: int) -> tuple[Any, ...]:
         there = Spot("whole", row, 0, (2, 0), (0, 3))

@@ -64,6 +64,7 @@ def everything() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_no_page_fixes_is_found(variant: str, tmp_path: Path) -> None:
     headers = {name: (INCLUDE / name).read_text() for name in ("pto_orchestration_api.h", "tensor.h", "host_task.h", "runtime_rules.h")}
@@ -108,6 +109,7 @@ int main() {
 """
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_python(tmp_path: Path) -> None:
     """Floor division, remainders and rounding to halves: ties, subnormals, overflow, zeros and signs."""
     integers = [-(1 << 62), -7, -2, -1, 0, 1, 2, 7, 1 << 62]

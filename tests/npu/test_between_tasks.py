@@ -233,6 +233,7 @@ MUTANTS: list[tuple[str, Callable[[str], str], str]] = [
 ]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name, change, problem", MUTANTS, ids=range(len(MUTANTS)))
 def test_a_changed_package_is_caught(name: str, change: Callable[[str], str], problem: str, tmp_path: Path) -> None:
     """Made behind its first use, or too small, with a narrower dtype, gone too early, overwritten while it is read, in another shape."""
@@ -253,6 +254,7 @@ def test_manifest_readme_and_pto_files_say_so() -> None:
     assert sorted(path.name for path in texts.glob("*.pto")) == ["move.pto", "narrow.pto", "widen.pto"]
 
 
+@pytest.mark.slow
 def test_a_workload_read_from_json_is_given_them() -> None:
     """It knows nothing of who made its tensors."""
     root = Workload.from_json(two().to_json()).compile(target="ascend_npu").artifact_dir

@@ -42,6 +42,7 @@ def compare(found: Array, expected: Array, exact: bool, where: str) -> None:
 
 
 # Rows of every other row of a tensor; kernels of two cores; parameters that lie on one another; what moves pieces.
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "family"), [(42, "a2a3"), (129, "a5")])
 def test_some_workloads(seed: int, family: str) -> None:
     check(drawn_workload(seed), family)
@@ -54,6 +55,7 @@ def test_more_workloads(family: str) -> None:
         check(drawn_workload(seed), family)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ARCHES)
 def test_what_one_parameter_stores_another_loads(family: str) -> None:
     """Both lie on the same rows: each block of them is loaded, behind the store of the one before."""

@@ -47,6 +47,7 @@ def overwrite(root: Path, body: str) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_edges_are_inferred_for_reads_and_writes_of_what_was_written(tmp_path: Path) -> None:
     """Task 1 reads what task 0 allocates, 3 writes over 2 as INOUT; the runtime adds no other edge but those that are named."""
     graph = check_package(overwrite(tmp_path, OVERWRITE), "a2a3").graph
@@ -57,6 +58,7 @@ def test_edges_are_inferred_for_reads_and_writes_of_what_was_written(tmp_path: P
     assert graph.tasks[1].arguments[0] == Argument(Direction.IN, 3, 4, 0, (4, 8), (8, 1))
 
 
+@pytest.mark.slow
 def test_write_after_read_is_not_inferred(tmp_path: Path) -> None:
     """Without the named edge, an order that the runtime may take overwrites x before it is read; program order shows nothing."""
     root = overwrite(tmp_path, OVERWRITE.replace("third.set_dependencies(reader, 1);", "(void)reader;"))
@@ -70,6 +72,7 @@ def test_write_after_read_is_not_inferred(tmp_path: Path) -> None:
     assert list(in_order.graph.unordered_conflicts()) == [(0, 2, 0), (0, 3, 0)]
 
 
+@pytest.mark.slow
 def test_an_output_waits_for_no_earlier_writer(tmp_path: Path) -> None:
     """With OUT in place of INOUT nothing orders the last two tasks: one of the orders leaves what the first of them wrote."""
     root = overwrite(tmp_path, OVERWRITE.replace("fourth.add_inout(x);", "fourth.add_output(x);"))
@@ -95,6 +98,7 @@ last.set_dependencies(joined, 1);
 rt_submit_aiv_task(0, last);"""
 
 
+@pytest.mark.slow
 def test_tasks_without_kernels_allocate_and_join(tmp_path: Path) -> None:
     """Tasks 1 and 2 write halves of what task 0 allocates, task 3 joins them, 4 reads both."""
     graph = check_package(write_package(tmp_path, ALLOCATED, "y[:, :4] = 2 * x[:, :4]\ny[:, 4:] = 3 * x[:, 4:]"), "a5",
@@ -124,6 +128,7 @@ last.add_scalar(1.0f);
 rt_submit_aiv_task(0, last);"""
 
 
+@pytest.mark.slow
 def test_an_inout_stands_for_what_it_covers(tmp_path: Path) -> None:
     """Task 2 covers what 0 and 1 have written: task 3 reads a part of it and waits for task 2 alone, and so for all."""
     root = write_package(tmp_path, COVERED)
@@ -152,6 +157,7 @@ for (uint32_t row = 0; row < 4; row += 3) {
 """
 
 
+@pytest.mark.slow
 def test_overlap_of_views_is_exact(tmp_path: Path) -> None:
     """The halves interleave in memory and share nothing; a row of the right half waits for that half alone."""
     root = write_package(tmp_path, VIEWS, "y[:] = x * 2\ny[::3, 4:] *= 3")
@@ -169,6 +175,7 @@ def test_overlap_of_views_is_exact(tmp_path: Path) -> None:
         check_package(root, "a2a3")
 
 
+@pytest.mark.slow
 def test_an_element_is_read_when_its_writer_has_run(tmp_path: Path) -> None:
     """The second task is submitted as often as the element says that the first one wrote."""
     body = """\
@@ -191,6 +198,7 @@ for (int i = 0; i < static_cast<int>(turns); ++i) {
     check_package(write_package(tmp_path / "given", given, "y[:] = x * np.float32(2)"), "a2a3", "host_build_graph")
 
 
+@pytest.mark.slow
 def test_the_launch_width_has_a_name_of_each_family(tmp_path: Path) -> None:
     """set_block_num is not there on a5."""
     body = "CoreTaskArgs args;\nargs.launch_spec.set_block_num(2);\nscale(x, y, 1.0f);"
@@ -358,6 +366,7 @@ def short(said: str) -> str:
     return said
 
 
+@pytest.mark.slow
 def test_misuse_of_the_interface_is_caught(tmp_path: Path) -> None:
     """Each case by its text; case 0 is none."""
     root = write_package(tmp_path, MISUSE)
@@ -370,6 +379,7 @@ def test_misuse_of_the_interface_is_caught(tmp_path: Path) -> None:
     assert found == TEXTS
 
 
+@pytest.mark.slow
 def test_outputs_are_not_copied_to_the_device(tmp_path: Path) -> None:
     """What nothing writes of an OUT tensor is not what the host had there."""
     body = "const uint32_t shape[2] = {3, 8}, at[2] = {0, 0};\nconst ChipTensor xv = x.view(shape, at), yv = y.view(shape, at);\n"
@@ -380,6 +390,7 @@ def test_outputs_are_not_copied_to_the_device(tmp_path: Path) -> None:
         check_package(write_package(tmp_path / "out", body, golden), "a5")
 
 
+@pytest.mark.slow
 def test_a_write_to_an_input_is_caught(tmp_path: Path) -> None:
     """By the elements that changed, and by the declaration."""
     root = write_package(tmp_path, "scale(y, x, 1.0f);", "y[:] = 0", "_D.IN, _D.INOUT")

@@ -55,12 +55,14 @@ def taken(op: Op, dtype: DType, family: str) -> list[Call]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_a_package_of_several_ops_gives_what_its_golden_says(family: str) -> None:
     names = ("mul", "exp", "rowsum", "where", "transpose", "gather")
     check([call_of(find(name), DType.F32)[0] for name in names], family)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A5_FAST)
 def test_rows_of_one_element_are_in_order(family: str) -> None:
     """Scratch of a reduction is stored as its operand is, also where that is one column of a wider tile."""

@@ -55,6 +55,7 @@ def package() -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_every_order_that_the_edges_allow_gives_the_golden_numbers(package: Path) -> None:
     """20 moves, then 20 times two parts, then 6 times two parts and 4 moves; other tasks do nothing but join them."""
     graph = check_package(package, "a2a3").graph
@@ -63,6 +64,7 @@ def test_every_order_that_the_edges_allow_gives_the_golden_numbers(package: Path
     assert joins
 
 
+@pytest.mark.slow
 def test_without_its_edges_some_order_gives_other_numbers(package: Path, tmp_path: Path) -> None:
     root = tmp_path / "package"
     shutil.copytree(package, root)
@@ -76,6 +78,7 @@ def test_without_its_edges_some_order_gives_other_numbers(package: Path, tmp_pat
         check_package(root, "a2a3")
 
 
+@pytest.mark.slow
 def test_the_other_runtime_reads_lengths_that_are_given() -> None:
     root = case().compile(target="ascend_npu", options={"runtime": "host_build_graph"}).artifact_dir
     assert isinstance(root, Path)

@@ -250,6 +250,7 @@ def orders(value: Workload, program: Program, root: Path, change: Callable[[str]
     return compare_orders(value, submit(root, npu_plan(value), arrays_of(value), change=change).graph, program)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", CASES)
 def test_the_device_orders_what_cpu_sim_orders(name: str, tmp_path: Path) -> None:
     found = orders(*case(name), tmp_path)
@@ -257,6 +258,7 @@ def test_the_device_orders_what_cpu_sim_orders(name: str, tmp_path: Path) -> Non
     assert not list(found.graph.unordered_conflicts())
 
 
+@pytest.mark.slow
 def test_a_part_of_a_reshaped_tensor_counts_as_all_of_it(tmp_path: Path) -> None:
     """Where boxes of one shape are not boxes of the other, tasks wait for more than they need, and never for less."""
     value = reshapes()
@@ -279,6 +281,7 @@ def ragged_run(root: Path, **changed: Any) -> tuple[Outcome, Any]:
     return submit(root, plan, arrays | changed.pop("arrays", {}), scalars | changed, runtime=runtime), program
 
 
+@pytest.mark.slow
 def test_loops_follow_lengths_and_symbols(tmp_path: Path) -> None:
     outcome, program = ragged_run(tmp_path)
     found = compare_orders(ragged(), outcome.graph, program)
@@ -301,6 +304,7 @@ def test_a_check_that_fails_is_said_and_nothing_is_submitted(tmp_path: Path, cap
     assert str(fault.value) == "0 tasks"
 
 
+@pytest.mark.slow
 def test_elements_that_are_given_are_read_by_the_other_runtime_too(tmp_path: Path) -> None:
     plan = npu_plan(ragged())
     assert emit_orchestration(plan, "host_build_graph") == emit_orchestration(plan)
@@ -326,6 +330,7 @@ def test_elements_that_tasks_write_are_not() -> None:
         emit_orchestration(npu_plan(case()), "host_build_graph")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "runtime"), [("a5", RUNTIMES[0]), ("a2a3", RUNTIMES[1]), ("a5", RUNTIMES[1])])
 def test_the_same_text_serves_other_archs_and_runtimes(family: str, runtime: str, tmp_path: Path) -> None:
     plan = npu_plan(split())
@@ -361,6 +366,7 @@ NAMES = ("inputs", "task", "after", "behind", "x_view", "int", "class", "readers
          "holds", "id", "é", "a b", "ends", "rt_submit_aiv_task", "u32", "NULL")
 
 
+@pytest.mark.slow
 def test_a_user_may_call_things_as_the_runtime_does(tmp_path: Path) -> None:
     X = [Tensor(np.ones((4, 8), np.float32), name=name) for name in NAMES]
 
@@ -393,12 +399,14 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(("name", "pattern"), MUTANTS)
 def test_a_lost_edge_is_noticed(name: str, pattern: str, tmp_path: Path) -> None:
     found = orders(*case(name), tmp_path, without(pattern))
     assert found.found < found.wanted
 
 
+@pytest.mark.slow
 def test_readers_are_forgotten_only_where_all_they_read_was_written(tmp_path: Path) -> None:
     """A mutant that forgets every reader at the first write loses an edge to the second."""
     X, Y, Z = tensors("XYZ", 8, 4, 8)

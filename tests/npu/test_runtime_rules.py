@@ -107,6 +107,7 @@ def check(root: Path, change: Change = lambda text: text, n_times: int = 1) -> N
         raise RunFault(f"nothing orders {conflict}")
 
 
+@pytest.mark.slow
 def test_the_case_keeps_the_rules(tmp_path: Path) -> None:
     check(tmp_path)
 

@@ -275,6 +275,7 @@ print(plan_digest(p.plan))
 '''
 
 
+@pytest.mark.slow
 def test_the_digest_is_the_same_in_every_process_and_folder(tmp_path: Path) -> None:
     found = set()
     for seed, extra in (("0", 0), ("1", 7), ("4242", 3)):

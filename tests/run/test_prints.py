@@ -119,6 +119,7 @@ def test_a_kernel_run_at_once_prints_at_once(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.startswith("running acc: Tile[2, 3, f32]\n[[0. 1. 2.]\n [3. 4. 5.]]\nrunning j = 0\nrunning old y")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_large_tiles_are_shortened_as_numpy_shortens_them(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     x = np.random.default_rng(3).integers(-50, 50, (64, 64)).astype(np.float32)
@@ -152,6 +153,7 @@ def test_what_was_printed_before_a_failure_is_shown(target: str, capsys: pytest.
     assert shown.endswith("row_of[i=80] row = 8\n")
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_and_both_drop_the_same(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prints, "MAX_BYTES", 1 << 20)
     n = 1000
@@ -171,6 +173,7 @@ def test_memory_is_bounded_and_both_drop_the_same(capsys: pytest.CaptureFixture[
         assert capsys.readouterr().out == expected
 
 
+@pytest.mark.slow
 def test_printing_changes_no_result_and_no_cost() -> None:
     @kernel
     def silent(x: In[Tile[64, 64, F32]], y: Out[Tile[64, 1, F32]]) -> None:

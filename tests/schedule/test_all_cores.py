@@ -49,6 +49,7 @@ def cores(work: Workload, arch: Arch | str) -> int:
     return work.compile(arch=arch).run().stats.cores_used
 
 
+@pytest.mark.slow
 def test_all_cores_of_a_unit_run_its_tasks() -> None:
     assert cores(vectors(), "ascend_910b") == 48 and cores(products(), "ascend_910b") == 24
 
@@ -73,6 +74,7 @@ def test_an_arch_without_a_number_of_cores_stays_one_executor() -> None:
     assert cores(vectors(), builtin_arch("ascend_910b").with_cores(vector=None)) == 1
 
 
+@pytest.mark.slow
 def test_a_schedule_that_places_tasks_is_left_alone_and_says_how_few_cores_it_uses() -> None:
     stats = vectors().dispatch(DispatchPolicy.round_robin(1)).compile(arch="ascend_910b").run().stats
     assert len(stats.executors) == 1 and str(stats).startswith("1 of 72 cores used\n")

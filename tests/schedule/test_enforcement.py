@@ -153,6 +153,7 @@ def test_tasks_that_share_a_memory_slow_down_alike() -> None:
 
 # ---- what is written down ----
 
+@pytest.mark.slow
 def test_the_manifest_says_what_the_schedule_says_and_which_unit_a_kernel_needs() -> None:
     manifest = units().streams(2).task_graph(pools=Pools.by_exec_unit(), window=TaskWindow(5)).compile(target="cpu_sim").manifest
     assert isinstance(manifest, Manifest)

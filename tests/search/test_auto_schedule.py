@@ -65,6 +65,7 @@ def pools() -> Iterator[dict[str, Executor]]:
         yield {"threads": threads, "processes": processes}
 
 
+@pytest.mark.slow
 def test_a_small_space_is_tried_completely_and_the_least_is_found() -> None:
     # a copy loads and stores 4 elements: 8 cycles; eight of them on 4 executors take two turns
     found = auto_schedule(eight().task_graph(deps=Deps.hybrid(), window=TaskWindow(64), ready=ReadyPolicy.fifo()), budget=10_000)
@@ -74,6 +75,7 @@ def test_a_small_space_is_tried_completely_and_the_least_is_found() -> None:
     assert found.workload.schedule == found.schedule
 
 
+@pytest.mark.slow
 def test_a_budget_is_kept_and_a_seed_repeats_itself() -> None:
     first, again, other = (auto_schedule(eight(), budget=40, seed=seed) for seed in (7, 7, 8))
     assert len(first.trials) == 40 and len({repr(trial.schedule) for trial in first.trials}) == 40
@@ -112,6 +114,7 @@ def test_a_tunable_left_out_is_its_first_value() -> None:
     assert repr(Tunable(1, 2)) == "Tunable(1, 2)" and Tunable(1, 2).default == 1
 
 
+@pytest.mark.slow
 def test_tunables_are_searched_with_the_schedule() -> None:
     def tuned(rows: int = Tunable(1, 2, 4)) -> Workload:  # type: ignore[assignment]
         return halves(rows).dispatch(DispatchPolicy.round_robin(4)).task_graph(
@@ -125,6 +128,7 @@ def test_tunables_are_searched_with_the_schedule() -> None:
     assert {trial.tunables["rows"]: trial.cycles for trial in found.trials if trial.schedule == tuned().schedule} == by_hand
 
 
+@pytest.mark.slow
 def test_values_that_do_not_fit_are_refused_and_the_rest_is_searched() -> None:
     def tuned(rows: int = Tunable(2, 64)) -> Workload:  # type: ignore[assignment]
         @workload
@@ -155,6 +159,7 @@ def _too_many(rows: int) -> Workload:
     return outside()
 
 
+@pytest.mark.slow
 def test_symbols_are_bound_as_for_a_run() -> None:
     n = Symbol("n")
 

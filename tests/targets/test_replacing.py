@@ -102,6 +102,7 @@ def test_a_function_in_place_of_a_pass_makes_other_code(target: str) -> None:
         assert np.array_equal(y, x * 2 + 1)
 
 
+@pytest.mark.slow
 def test_what_it_makes_is_saved_and_loaded(tmp_path: Path) -> None:
     w, x, _ = made()
     own = w.compile(passes={"simplify": twice_added})
@@ -141,6 +142,7 @@ def test_other_prices_are_those_of_every_simulation_of_the_program() -> None:
 
 # ---- the store ----
 
+@pytest.mark.slow
 def test_the_store_never_gives_one_for_the_other() -> None:
     w, _, _ = made()
     first = w.compile()
@@ -151,6 +153,7 @@ def test_the_store_never_gives_one_for_the_other() -> None:
     assert was_found(usual) and usual.artifact_dir == first.artifact_dir
 
 
+@pytest.mark.slow
 def test_functions_of_the_same_name_are_told_apart_by_what_they_make() -> None:
     w, _, _ = made()
 
@@ -250,6 +253,7 @@ def test_what_is_no_dict_of_functions(passes: object) -> None:
         made()[0].compile(passes=passes)    # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_numbers_of_checks_are_of_the_packages_passes() -> None:
     with pytest.raises(CompileOptionError, match="check_finite=True goes with the package's own passes"):
         made()[0].compile(check_finite=True, passes={"simplify": twice_added})

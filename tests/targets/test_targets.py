@@ -168,6 +168,7 @@ def test_abilities(target: str, able: set[str]) -> None:
     assert found == able
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "others"), [("interp", {"cpu_sim", "ascend_npu", "pto"}), ("cpu_sim", {"interp", "ascend_npu", "pto"}),
                                                 ("pto", {"interp", "cpu_sim", "ascend_npu"})])
 def test_a_target_loads_without_the_others(target: str, others: set[str]) -> None:

@@ -146,6 +146,7 @@ def test_a_program_freezes_its_own_schedule() -> None:
         "0: executor 0 position 0 start 0", "1: executor 1 position 0 start 0", "2: executor 2 position 0 start 0"]
 
 
+@pytest.mark.slow
 def test_the_table_stands_in_the_artifact_and_goes_along_when_it_is_saved(tmp_path: Path) -> None:
     table = [(i % 2, i // 2) for i in range(2 * N)]
     built = run(W.calendar(table), "cpu_sim")
@@ -280,11 +281,13 @@ def test_tasks_that_depend_on_results_have_no_calendar() -> None:
     assert error.code == "S106" and "depends on what its tasks compute" in str(error)
 
 
+@pytest.mark.slow
 def test_a_sanitized_run_checks_the_calendar_too() -> None:
     assert refused(lambda: W.calendar(BEHIND["table"]).compile(sanitize=True).run()).code == "S106"
     run(W.calendar([(i % 2, i) for i in range(2 * N)]), "cpu_sim", sanitize=True)
 
 
+@pytest.mark.slow
 def test_processes_run_by_a_calendar() -> None:
     rows = Channel("rows", 2)
 
@@ -302,6 +305,7 @@ def test_processes_run_by_a_calendar() -> None:
     run(piped().calendar(frozen.calendar or ()), "cpu_sim")
 
 
+@pytest.mark.slow
 def test_executors_of_a_calendar_may_be_cores() -> None:
     pooled = two_steps().dispatch(DispatchPolicy.round_robin(2)).task_graph(pools=Pools.by_exec_unit())
     program = pooled.compile(arch="ascend_910b", overheads=True).run()

@@ -75,6 +75,7 @@ def test_edges_from_tasks_that_a_record_has_dropped_are_left_out() -> None:
     assert list(Edges(record(nodes, first_node=10))) == [Edge(0, 1, 8)]
 
 
+@pytest.mark.slow
 def test_a_join_of_many_before_many_is_resolved_for_those_that_are_asked_about() -> None:
     n = 100_000
     ones, waiting = [(0, {})] * n, [(0, {n: (8, -1)})] * n

@@ -109,6 +109,7 @@ def check(program: Program, seeds: range) -> None:
     assert {"CALENDAR", "EDGE", "NOT"} <= held
 
 
+@pytest.mark.slow
 def test_frozen_schedules_start_every_task_again_when_it_did(program: Program) -> None:
     check(program, range(40))
 

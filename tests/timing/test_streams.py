@@ -81,6 +81,7 @@ def assert_same(program: Program, w: Workload, arch: object) -> None:
     assert list(timed.trace) == list(other.trace)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target, depth, recorded", [
     ("cpu_sim", 2, "hybrid"), ("interp", 0, "hybrid"), ("interp", 0, "overlap"), ("interp", 2, "overlap"),
 ])
@@ -117,6 +118,7 @@ def test_a_far_channel_takes_longer() -> None:
     assert program.simulate(arch=FAR).total_cycles == program.simulate().total_cycles + 7      # the pipeline fills once later
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 def test_streams_that_read_results_are_timed_again(target: str) -> None:
     program = dependent().task_graph(deps=DEPS["overlap"]).compile(target=target).run()

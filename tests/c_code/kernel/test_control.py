@@ -100,6 +100,7 @@ def test_what_was_read_before_a_branch_stays_what_it_was(build: Build, n: int) -
     check(build(trace(body)), {"x": normal(4, 8), "n": n, "state": normal(4, 8, seed=2), "y": zeros(4, 8)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, 2])
 def test_products_accumulate_across_a_branch(build: Build, n: int) -> None:
     def body(a: In[Tile[4, 4, DType.I32]], n: Scalar[I32], y: Out[Tile[4, 4, DType.I32]]) -> None:

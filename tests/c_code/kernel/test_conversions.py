@@ -77,6 +77,7 @@ def check(compile_c: Compile, source: DType, ways: Sequence[Way], portable: bool
                                 f"{found[wrong[0]]!r}, expected {expected[wrong[0]]!r}")
 
 
+@pytest.mark.slow
 def test_conversions_of_f32(compile_c: Compile) -> None:
     check(compile_c, DType.F32, [way for way in ways_of(DType.F32) if way[0] in FAST or way[1:] == (None, None)])
 

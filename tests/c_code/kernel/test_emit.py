@@ -332,6 +332,7 @@ def test_masks_in_memory_and_causal_triangle(kernels: Kernels) -> None:
     check(kernels[causal], {"s": normal(20, 20), "keep": keep, "at": 2, "out": zeros(20, 20), "mask": np.zeros((20, 20), np.bool_)})
 
 
+@pytest.mark.slow
 def test_portable_flags_give_the_same_exact_results(build_all: BuildAll) -> None:
     built = build_all({softmax: Job(trace(softmax)), attention: Job(trace(attention, kv=F32))}, portable=True)
     check(built[softmax], {"x": normal(8, 200), "out": zeros(8, 200)}, **CLOSE)
@@ -344,6 +345,7 @@ def test_user_names_cannot_collide_with_generated_ones(kernels: Kernels) -> None
                                   "scratch": zeros(4, 8)})
 
 
+@pytest.mark.slow
 def test_text_is_the_same_in_every_process() -> None:
     program = ("import sys; sys.path.insert(0, {root!r})\n"
                "from pto_wsp.c.kernel import emit_kernel\n"

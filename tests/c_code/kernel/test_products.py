@@ -95,6 +95,7 @@ def test_no_transposed_copy_is_made() -> None:
     assert "transpose" not in code.text
 
 
+@pytest.mark.slow
 def test_same_sums_whatever_the_tile(build: Build) -> None:
     """The order of a sum depends on nothing but its length: rows and columns of a larger product have the same bits."""
     def whole(a: In[Tile[40, 700, F32]], b: In[Tile[700, 90, F32]], out: Out[Tile[40, 90, F32]]) -> None:
@@ -139,6 +140,7 @@ def test_rows_that_are_left_out_count_as_zeros(build: Build, rows: int) -> None:
         np.testing.assert_array_equal(args["last"], piece @ b)
 
 
+@pytest.mark.slow
 def test_rows_that_are_left_out_are_filled_for_other_readers(build: Build) -> None:
     """A sum, a narrow product, a product that accumulates: they read every row of the tile; and a fill may be other than 0."""
     def readers(a: In[Tile[30, 40, F32]], b: In[Tile[40, 33, F32]], w: In[Tile[40, 4, F32]], more: In[Tile[30, 40, F32]],

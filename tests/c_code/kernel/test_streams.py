@@ -15,6 +15,7 @@ from .test_emit import Build, check, trace
 F32 = DType.F32
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("portable", [False, True], ids=["native", "portable"])
 @pytest.mark.parametrize("dtype, cols", [(DType.F32, 256), (DType.F32, 700), (DType.F64, 300), (DType.I8, 1500), (DType.BF16, 512)])
 def test_streamed_rows_are_what_plain_rows_are(build: Build, dtype: DType, cols: int, portable: bool) -> None:

@@ -86,6 +86,7 @@ def test_expression_reads_like(tree: c.Expr, text: str) -> None:
     assert print_expr(tree) == text
 
 
+@pytest.mark.slow
 def test_float_constants_read_back_exactly(compile_c: Compile) -> None:
     rng = np.random.default_rng(0)
     singles = rng.integers(0, 1 << 32, 400, dtype=np.uint64).astype(np.uint32).view(np.float32)

@@ -79,6 +79,7 @@ def _run(compile_c: Compile, trees: list[s.Scalar], kind: str) -> list[s.Number]
     return list(out.tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_integers_and_conditions_match_evaluate(compile_c: Compile, seed: int) -> None:
     rnd = random.Random(seed)
@@ -87,6 +88,7 @@ def test_integers_and_conditions_match_evaluate(compile_c: Compile, seed: int) -
         assert found == int(s.evaluate(tree, _leaf)), print_scalar(tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_floats_match_evaluate_bit_for_bit(compile_c: Compile, seed: int) -> None:
     rnd = random.Random(seed)

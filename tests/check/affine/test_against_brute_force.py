@@ -27,6 +27,7 @@ def said(system: System) -> tuple[str, Answer]:
     return type(answer).__name__, answer
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("block", BLOCKS)
 def test_systems_in_a_box_are_decided_as_trying_all_points_does(block: int) -> None:
     rng = random.Random(block)
@@ -41,6 +42,7 @@ def test_systems_in_a_box_are_decided_as_trying_all_points_does(block: int) -> N
     assert min(seen["Sat"], seen["Unsat"]) > 50
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("block", BLOCKS)
 def test_open_ended_systems_are_never_called_empty_when_a_point_is_near(block: int) -> None:
     rng = random.Random(100 + block)

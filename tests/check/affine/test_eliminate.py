@@ -78,6 +78,7 @@ def test_what_is_added_later_is_rewritten() -> None:
     assert Search(1000).find(branch) is Nothing.EMPTY
 
 
+@pytest.mark.slow
 def test_equalities_without_a_coefficient_of_one_keep_their_points() -> None:
     rng = random.Random(9)
     found = 0

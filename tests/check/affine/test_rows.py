@@ -85,6 +85,7 @@ def test_the_interval_of_a_variable_is_what_its_rows_leave() -> None:
             assert inside == holds(rows, {**point, 1: value})
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("block", range(5))
 def test_tightening_changes_no_point(block: int) -> None:
     rng = random.Random(100 + block)

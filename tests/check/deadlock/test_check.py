@@ -288,6 +288,7 @@ def random_body(rng: random.Random, n: Symbol) -> Workload:
     return connect(parts, channels)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("races_allowed")
 def test_what_is_proved_never_comes_to_a_stop() -> None:
     stopped, proved = 0, 0

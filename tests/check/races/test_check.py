@@ -397,6 +397,7 @@ def test_an_error_pickles_with_both_places() -> None:
 
 # ---- many accesses ----
 
+@pytest.mark.slow
 def test_tasks_of_an_unrolled_body_are_compared_where_they_may_meet() -> None:
     Z = Tensor(np.zeros((700, 4), np.float32), name="Z")
 

@@ -72,10 +72,12 @@ def check_counts(counts: Counter[tuple[Verdict, bool]]) -> None:
     assert counts[Verdict.PROVED, False] > 0.2 * counts.total() and shown > 0.3 * counts.total(), counts
 
 
+@pytest.mark.slow
 def test_verdicts_are_those_of_brute_force() -> None:
     check_counts(verdicts(range(40)))
 
 
+@pytest.mark.slow
 def test_an_order_taken_away_is_missed() -> None:
     assert check_mutants(range(200, 230)) >= 3
 

@@ -292,12 +292,14 @@ def test_no_schedule_hides_a_race(schedule: Callable[[Workload], Workload]) -> N
         schedule(one_channel(3, 2)).compile(target="interp")
 
 
+@pytest.mark.slow
 def test_structure_alone_runs_a_ring() -> None:
     Y.data[:] = -1
     one_channel(4, 2).task_graph(deps=Deps.explicit()).compile(threads=2).run()
     assert (Y.data == X.data).all()
 
 
+@pytest.mark.slow
 def test_without_structure_a_token_waits_for_its_task_alone() -> None:
     """What the consumer has read is not over when it takes the next token, so the ring is left to edges from data."""
     Y.data[:] = -1

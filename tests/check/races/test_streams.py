@@ -65,6 +65,7 @@ def test_a_calendar_orders_nothing(deps: Deps, calendar: object) -> None:
         sums().calendar(calendar).task_graph(deps=deps).compile(target="interp")
 
 
+@pytest.mark.slow
 def test_what_a_calendar_would_order_is_written_with_seq() -> None:
     Y = Tensor(np.zeros((4, 4), np.float32), name="Y")
 

@@ -214,6 +214,7 @@ def test_order_is_not_proved(pipeline: Callable[[], Workload]) -> None:
     assert verdict(pipeline()) is not Verdict.PROVED
 
 
+@pytest.mark.slow
 def test_structure_alone_runs_a_pipeline_whose_order_is_proved() -> None:
     X.data[:N] = np.arange(N)[:, None]
     H.data[:], Y.data[:] = -1, -1

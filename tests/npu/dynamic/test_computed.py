@@ -49,6 +49,7 @@ def counted() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_bounds_conditions_and_places_are_computed(family: str) -> None:
     graph, _ = run_package(counted(), family)
@@ -101,6 +102,7 @@ def rewritten() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deps", [Deps.hybrid(), Deps.infer_bytes_overlap()], ids=["hybrid", "overlap"])
 def test_what_is_written_again_is_read_again(deps: Deps) -> None:
     graph, _ = run_package(rewritten().task_graph(deps=deps))
@@ -125,6 +127,7 @@ def between() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 def test_numbers_between_tasks_lie_in_a_tensor_of_the_runtime() -> None:
     graph, _ = run_package(between())
     assert graph.n_buffers == 4      # given, X, Y, and what is allocated

@@ -51,12 +51,14 @@ def branches() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 @pytest.mark.parametrize("limit", [4, 101])
 def test_ways_are_taken_by_data_and_symbols(family: str, limit: int) -> None:
     run_package(branches(), family, limit=limit)
 
 
+@pytest.mark.slow
 def test_edges_from_data_alone_go_through_ways() -> None:
     run_package(branches().task_graph(deps=Deps.infer_bytes_overlap()), limit=4)
 
@@ -69,6 +71,7 @@ def test_conditions_stay_conditions() -> None:
     assert entry.count("} else {") == 2      # of lens[b] > limit and of the elif
 
 
+@pytest.mark.slow
 def test_a_lost_edge_through_a_way_is_noticed(tmp_path: Path) -> None:
     root = branches().task_graph(deps=Deps.infer_bytes_overlap()).compile(target="ascend_npu").artifact_dir
     assert root is not None
@@ -99,6 +102,7 @@ def guarded() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 def test_a_check_in_a_way_is_made_where_the_way_is_taken() -> None:
     run_package(guarded(), "a5")
 
@@ -132,6 +136,7 @@ def moe() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A5_FAST)
 def test_sparse_rows_are_walked(family: str) -> None:
     graph, _ = run_package(moe(), family)
@@ -163,6 +168,7 @@ def paged() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 def test_rows_of_rows_and_tables_are_read_by_the_orchestration() -> None:
     graph, _ = run_package(paged())
     assert len(graph.tasks) == 1 + 3 + 2 + 0 + 3
@@ -194,6 +200,7 @@ def test_slots_hold_numbers_in_program_order(limit: int) -> None:
     run_package(slots(), limit=limit)
 
 
+@pytest.mark.slow
 def test_what_a_slot_holds_is_another_place_when_it_is_set_again() -> None:
     """Equal views of a slot's value are no reason to leave an edge out."""
     X, Y, Z = tensors("XYZ", 4, 8, 16)
@@ -211,6 +218,7 @@ def test_what_a_slot_holds_is_another_place_when_it_is_set_again() -> None:
     run_package(case().task_graph(deps=Deps.infer_bytes_overlap()))
 
 
+@pytest.mark.slow
 def test_a_tensor_written_in_a_way_alone_goes_in_as_well() -> None:
     X, Y = tensors("XY", 4, 8, 16)
     flag = Symbol("flag")
@@ -225,6 +233,7 @@ def test_a_tensor_written_in_a_way_alone_goes_in_as_well() -> None:
     assert "tensor 1: Y [4, 8, 16] f32 INOUT" in text_of(case())
 
 
+@pytest.mark.slow
 def test_an_intermediate_of_one_way() -> None:
     """It is made behind the condition's scope, and written in both ways."""
     X, Y = tensors("XY", 4, 8, 16)

@@ -14,6 +14,7 @@ CASES = {"routed by the host": lambda: mixture("routed_by_host"), "routed by tas
          "paged attention": paged_attention, "pipelined mlp": pipelined_mlp}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_an_example_gives_its_golden_numbers(name: str) -> None:
     root = CASES[name]().compile(target="ascend_npu").artifact_dir

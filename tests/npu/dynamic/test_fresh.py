@@ -48,6 +48,7 @@ def fresh() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A5_FAST)
 def test_each_turn_has_its_own(family: str) -> None:
     graph, _ = run_package(fresh(), family)
@@ -72,6 +73,7 @@ def parts() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deps", [Deps.hybrid(), Deps.infer_bytes_overlap()], ids=["hybrid", "overlap"])
 def test_turns_without_an_order_stay_without_one(deps: Deps) -> None:
     """Nothing of a turn of the loop waits for anything of another turn."""
@@ -80,6 +82,7 @@ def test_turns_without_an_order_stay_without_one(deps: Deps) -> None:
     assert all(before // 7 == after // 7 for before, after in graph.edges())
 
 
+@pytest.mark.slow
 def test_an_ordered_loop_follows_its_turns_though_nothing_is_shared() -> None:
     """The tensor of a turn is not that of the turn before: their tasks have no data in common."""
     X, Y = tensors("XY", 6, 8, 16)
@@ -94,6 +97,7 @@ def test_an_ordered_loop_follows_its_turns_though_nothing_is_shared() -> None:
     assert all(graph.ancestors[2 * turn] >> (2 * turn - 1) & 1 for turn in range(1, 4))
 
 
+@pytest.mark.slow
 def test_a_lost_edge_of_a_tensor_of_a_turn_is_noticed(tmp_path: Path) -> None:
     root = parts().task_graph(deps=Deps.infer_bytes_overlap()).compile(target="ascend_npu").artifact_dir
     assert root is not None

@@ -60,6 +60,7 @@ def two(depth: int) -> Workload:
     return case()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("family", A2A3_FAST)
 @pytest.mark.parametrize("depth", [0, 1, 2, 9])
 def test_one_loop_gives_and_another_takes(depth: int, family: str) -> None:
@@ -116,6 +117,7 @@ def stages() -> Workload:
                     process("store").consumes(done).body(store)], [made, done])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*do not race on `[XYC]`")     # its order is that of the orchestration
 @pytest.mark.parametrize("deps", [Deps.hybrid(), Deps.infer_bytes_overlap()], ids=["hybrid", "overlap"])
 def test_stages_are_copied_and_tokens_carry_numbers(deps: Deps) -> None:
@@ -148,11 +150,13 @@ def events() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 def test_events_order_processes() -> None:
     run_package(events().task_graph(deps=Deps.hybrid()))
     run_package(events())
 
 
+@pytest.mark.slow
 def test_what_a_token_brings_is_checked_where_it_is_used() -> None:
     """Row 9 of Y is none: what came before is done, what comes behind is not."""
     X, Y = tensors("XY", 4, 8, 16)
@@ -208,6 +212,7 @@ def test_a_tensor_of_a_body_that_waits_is_refused() -> None:
     assert case().compile(target="pto").artifact_dir is not None
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*do not race on `[XYC]`")     # its order is that of the orchestration
 def test_other_numbers_of_tokens_and_lost_edges_are_noticed(tmp_path: Path) -> None:
     root = stages().compile(target="ascend_npu").artifact_dir
@@ -226,6 +231,7 @@ def test_other_numbers_of_tokens_and_lost_edges_are_noticed(tmp_path: Path) -> N
             check_package(copy, "a2a3")
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.usefixtures("races_allowed")
 @pytest.mark.parametrize("structure", [True, False])
 @pytest.mark.parametrize(("seed", "merges"), [(1, False), (3, True), (10, False), (7, True)])
@@ -242,6 +248,7 @@ def test_orders_of_networks_are_those_of_cpu_sim(seed: int, merges: bool, struct
     assert len(graph.tasks) <= 2 * len(program.graph.tasks)      # few of them only join others
 
 
+@pytest.mark.slow
 def test_the_other_runtime_takes_pipelines_that_read_no_elements() -> None:
     """Processes take turns while tasks are made; no task has to run for that."""
     root = two(2).compile(target="ascend_npu", options={"runtime": "host_build_graph"}).artifact_dir
@@ -249,6 +256,7 @@ def test_the_other_runtime_takes_pipelines_that_read_no_elements() -> None:
     check_package(root, "a2a3", "host_build_graph")
 
 
+@pytest.mark.slow
 def test_processes_that_cannot_go_on_end_the_orchestration(tmp_path: Path) -> None:
     """Both wait for the token of the other one: what stands behind is not submitted."""
     X, Y = tensors("XY", 4, 8, 16)

@@ -206,6 +206,7 @@ def scaled(kernel: LoadedKernel, rows: int, block: int) -> tuple[Array, Array]:
     return y, np.where(np.arange(100) >= 50, np.where((np.arange(rows) // 16 == block)[:, None], np.maximum(x, 0) * np.float32(0.5), 0), 0)
 
 
+@pytest.mark.slow
 def test_originals_run(kernels: dict[str, LoadedKernel]) -> None:
     for found, right in (rmsnorm(kernels["rmsnorm"]), matmul(kernels["matmul"]), summed(kernels["loop"]),
                          *(scaled(kernels["ragged"], 37, block) for block in range(4))):

@@ -46,6 +46,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return request.param, kernels
 
 
+@pytest.mark.slow
 def test_the_emulated_core_refuses_what_breaks_a_rule(loaded: tuple[str, dict[str, LoadedKernel]]) -> None:
     family, kernels = loaded
     cases = _named(family)

@@ -22,6 +22,7 @@ def casting(source: DType, target: DType) -> Kernel:
     return cast
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A5_FAST)
 def test_casts_are_made_of_conversions_that_there_are(family: str) -> None:
     seen: set[tuple[DType, DType]] = set()

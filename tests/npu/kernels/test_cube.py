@@ -85,6 +85,7 @@ def loops() -> list[Case]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_products(family: str) -> None:
     check([*cases(), *loops()], family)

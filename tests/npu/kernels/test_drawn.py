@@ -151,12 +151,14 @@ def case(seed: int) -> Case:
 SEEDS = pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 16), marks=pytest.mark.slow)], ids=["some", "more"])
 
 
+@pytest.mark.slow
 @SEEDS
 @pytest.mark.parametrize("family", A5_FAST)
 def test_drawn_kernels(family: str, seeds: range) -> None:
     check([case(seed) for seed in seeds], family)
 
 
+@pytest.mark.slow
 @SEEDS
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_drawn_moves(family: str, seeds: range) -> None:

@@ -41,6 +41,7 @@ def cases() -> Iterator[Case]:
     yield case(4, 40, F32, present=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_sums_of_few_rows(family: str) -> None:
     check(list(cases()), family)

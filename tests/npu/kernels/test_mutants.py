@@ -84,6 +84,7 @@ def _without(body: tuple[tp.Step, ...], gone: Callable[[tp.Step], bool]) -> tupl
     return tuple(kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_without_one_of_its_flags_or_barriers_is_caught(name: str, family: str) -> None:

@@ -56,6 +56,7 @@ def _case(made: Kernel, **arrays: Array) -> Case:
     return Case(made, {name: Bound.plain(array) for name, array in arrays.items()}, given={"table": arrays["table"]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A5_FAST)
 def test_rows_by_an_index(family: str) -> None:
     cases = []

@@ -145,6 +145,7 @@ MUTANTS: dict[str, Mutant] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", BOTH)
 def test_kernels_that_break_a_rule_are_refused(family: str) -> None:
     arch = builtin_arch(ARCHES[family])

@@ -253,36 +253,43 @@ def loops() -> Iterator[Case]:
     yield Case(constants, {"out": Bound.plain(np.zeros((3, 5), np.float32)), "col": Bound.plain(np.zeros((3, 1), np.int32)), "n": 1.5})
 
 
+@pytest.mark.slow
 @FAMILIES
 def test_broadcasts(family: str) -> None:
     check(list(broadcasts()), family)
 
 
+@pytest.mark.slow
 @FAMILIES
 def test_dtypes(family: str) -> None:
     check(list(dtypes()), family)
 
 
+@pytest.mark.slow
 @FAMILIES
 def test_functions(family: str) -> None:
     check(list(functions()), family)
 
 
+@pytest.mark.slow
 @FAMILIES
 def test_reductions(family: str) -> None:
     check(list(reductions()), family)
 
 
+@pytest.mark.slow
 @FAMILIES
 def test_ways_to_lie_in_memory(family: str) -> None:
     check(list(lies()), family)
 
 
+@pytest.mark.slow
 @FAMILIES
 def test_extents_known_at_run_time(family: str) -> None:
     check(list(ragged()), family)
 
 
+@pytest.mark.slow
 @FAMILIES
 def test_loops_branches_and_buffers(family: str) -> None:
     check(list(loops()), family)

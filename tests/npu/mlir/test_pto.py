@@ -77,16 +77,19 @@ def refusals(cases: Iterable[Case], family: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_products_have_a_form(family: str) -> None:
     assert refusals([*test_cube.cases(), *test_cube.loops()], family) == []
 
 
+@pytest.mark.slow
 def test_arithmetic_has_a_form() -> None:
     cases = (*test_vector.broadcasts(), *test_vector.functions(), *test_vector.dtypes(), *test_vector.ragged())
     assert refusals(cases, "a2a3") == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("cases", [test_families.curves, test_families.integers, test_families.masks, test_families.casts])
 def test_families_have_a_form(cases: Callable[[], list[Case]]) -> None:
     assert refusals(cases(), "a5") == []
@@ -103,6 +106,7 @@ def test_the_text_is_the_same_twice() -> None:
     assert "/" not in "".join(re.findall(r'loc\("(.*?)"', vector_text()))
 
 
+@pytest.mark.slow
 def test_memory_and_order_are_left_to_the_assembler() -> None:
     for case in (*test_cube.loops(), *test_vector.loops()):
         try:

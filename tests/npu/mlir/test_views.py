@@ -48,6 +48,7 @@ def without_reshapes(program: TileProgram) -> TileProgram:
     return replace(made, body=kept(made.body))
 
 
+@pytest.mark.slow
 def test_buffers_of_their_own_change_no_result() -> None:
     check(tuple(with_form())[::4], "a2a3", separate)
 
@@ -64,6 +65,7 @@ def test_the_cases_have_reshapes_and_parts() -> None:
     assert sum(len(parts_of(program)) for program in programs) > 50
 
 
+@pytest.mark.slow
 def test_a_reshape_that_is_left_out_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.npu.mlir.separate.part_views", without_reshapes)
     with pytest.raises(AssertionError, match=r"of \d+ cases"):

@@ -80,6 +80,7 @@ error[K110]: kernel `small` needs 2048 bytes of UB, more than small has
    = note:         1024  r1           [4, 64] f32  line 2 to 3"""
 
 
+@pytest.mark.slow
 def test_a_loop_has_two_copies_of_what_goes_between_pipes_and_drops_them_for_memory() -> None:
     assert addresses(LOOP) == {"r0": (0, 2), "r1": (2048, 2)}
     assert addresses(LOOP, small(3072)) == {"r0": (0, 1), "r1": (1024, 2)}

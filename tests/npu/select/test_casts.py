@@ -11,6 +11,7 @@ from tests.npu.select.numbers import ON_CHIP, SHAPE, check, numbers
 BOOL = DType.BOOL
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", [*ON_CHIP, BOOL])
 @pytest.mark.parametrize("source", [*ON_CHIP, BOOL])
 def test_casts(source: DType, target: DType) -> None:

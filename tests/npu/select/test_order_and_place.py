@@ -24,6 +24,7 @@ def different(dtype: DType, rows: int, cols: int) -> Array:
     return x
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("cols", [20, 32, 100, 130])
 @pytest.mark.parametrize("dtype", [F32, DType.F16, DType.BF16, DType.I16, DType.U8])
 def test_sort_and_topk(dtype: DType, cols: int) -> None:

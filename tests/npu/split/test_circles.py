@@ -170,6 +170,7 @@ def counted(turns: int, products: int = 1) -> Kernel:
     return long
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("turns", "products"), [(64, 1), (64, 2)])
 def test_as_many_turns_as_are_allowed(turns: int, products: int) -> None:
     plan = both(counted(turns, products), x=small(S, S), w=small(S, S, seed=1), y=empty())

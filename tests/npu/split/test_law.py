@@ -64,6 +64,7 @@ def on_its_core(use: NpuKernel, args: Mapping[str, np.ndarray | s.Number]) -> No
         interpret(use, args)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(recipes)
 def test_parts_compute_what_the_kernel_computes(recipe: Recipe) -> None:

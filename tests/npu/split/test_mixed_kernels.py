@@ -284,6 +284,7 @@ def test_tasks_of_a_split_kernel_repeat_in_a_loop() -> None:
 
 
 
+@pytest.mark.slow
 def test_more_values_than_a_task_takes_tensors_cross_in_one() -> None:
     @kernel
     def unrolled(x: In[TILE], w: In[TILE], n: Scalar[I32], out: Out[Tensor]) -> None:

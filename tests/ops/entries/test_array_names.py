@@ -77,6 +77,7 @@ REDUCTIONS: dict[str, tuple[Line, tuple[DType, ...], DType | None]] = {
 AXES: tuple[dict[str, Any], ...] = ({"axis": 0}, {"axis": 1}, {"axis": -1}, {"axis": -2}, {"axis": None}, {"axis": (0, 1)})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "axis"), [        # NumPy has no places along several axes
     (name, axis) for name in REDUCTIONS for axis in AXES if not (isinstance(axis["axis"], tuple) and "arg" in name)], ids=str)
@@ -229,6 +230,7 @@ def test_a_short_sum_of_bytes_wraps_and_a_cast_one_does_not() -> None:
 
 # ---- the other targets ----
 
+@pytest.mark.slow
 def test_generated_c_gives_what_the_interpreter_gives() -> None:
     x = numbers(F32, (4, 8))
     cases = [(name, line) for name, (line, _) in OTHERS.items() if name != "mm"]

@@ -39,11 +39,13 @@ def run(body: Any, dtype: DType, rows: int, cols: int, **arrays: Array) -> Array
     return expected
 
 
+@pytest.mark.slow
 def test_nan_is_the_largest_and_equal_elements_keep_their_order() -> None:
     assert run(lambda x: pto.argsort(x), DType.I32, 1, 9, x=MIXED).tolist() == [[2, 8, 4, 5, 0, 3, 7, 1, 6]]
     assert run(lambda x: pto.argsort(x, descending=True), DType.I32, 1, 9, x=MIXED).tolist() == [[1, 6, 7, 0, 3, 4, 5, 8, 2]]
 
 
+@pytest.mark.slow
 def test_sort_gives_the_elements_with_their_bits() -> None:
     found = run(lambda x: pto.sort(x), DType.F32, 1, 9, x=MIXED)
     np.testing.assert_array_equal(found, np.sort(MIXED, axis=1))
@@ -51,12 +53,14 @@ def test_sort_gives_the_elements_with_their_bits() -> None:
     np.testing.assert_array_equal(run(lambda x: pto.sort(x, True), DType.F32, 1, 9, x=MIXED)[0, :3], [nan, nan, inf])
 
 
+@pytest.mark.slow
 def test_topk_gives_the_best_first_with_their_columns() -> None:
     assert run(lambda x: pto.topk(x, 4)[1], DType.I32, 1, 4, x=MIXED).tolist() == [[1, 6, 7, 0]]
     np.testing.assert_array_equal(run(lambda x: pto.topk(x, 4)[0], DType.F32, 1, 4, x=MIXED), [[nan, nan, inf, 2]])
     assert run(lambda x: pto.topk(x, 3, largest=False)[0], DType.F32, 1, 3, x=MIXED).tolist() == [[-inf, -3, 0]]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("k", [1, 100, 500, 900])
 @pytest.mark.parametrize("kind", ["plain", "few values", "one value", "with NaN"])
 def test_topk_of_long_rows_is_the_front_of_argsort(k: int, kind: str) -> None:
@@ -68,6 +72,7 @@ def test_topk_of_long_rows_is_the_front_of_argsort(k: int, kind: str) -> None:
     np.testing.assert_array_equal(run(lambda x: pto.topk(x, k)[1], DType.I32, 3, k, x=x), expected)
 
 
+@pytest.mark.slow
 def test_the_place_of_the_largest_and_smallest_is_the_first_and_that_of_a_nan() -> None:
     x = np.array([[1, 5, 5, 0], [3, nan, 9, nan], [-0.0, 0.0, -1, 0.0]], np.float32)
     assert run(lambda x: pto.rowargmax(x), DType.I32, 3, 1, x=x).tolist() == [[1], [1], [0]]
@@ -82,6 +87,7 @@ def test_rowprod_multiplies_and_wraps() -> None:
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
+@pytest.mark.slow
 def test_gather_picks_along_columns_or_rows() -> None:
     index = np.array([[3, 0], [1, 1], [2, 3]], np.int32)
     assert run(lambda x, i: pto.gather(x, i), DType.F32, 3, 2, x=X, i=index).tolist() == [[3, 0], [5, 5], [10, 11]]
@@ -89,6 +95,7 @@ def test_gather_picks_along_columns_or_rows() -> None:
     assert run(lambda x, i: pto.gather(x, i, axis=0), DType.F32, 4, 4, x=X, i=rows).tolist() == X[[2, 0, 2, 1]].tolist()
 
 
+@pytest.mark.slow
 def test_scatter_keeps_the_last_and_scatter_add_adds_all() -> None:
     index = np.array([[3, 3, 0], [0, 1, 1], [2, 2, 2]], np.int32)
     value = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.float32)
@@ -98,6 +105,7 @@ def test_scatter_keeps_the_last_and_scatter_add_adds_all() -> None:
         [3, 1, 2, 6], [8, 16, 6, 7], [8, 9, 34, 11]]
 
 
+@pytest.mark.slow
 def test_scatter_of_rows_and_of_a_number() -> None:
     rows = np.array([[2], [0]], np.int32)
     assert run(lambda x, i: pto.scatter(x, i, 7, axis=0), DType.F32, 3, 4, x=X, i=rows).tolist() == [[7] * 4, X[1].tolist(), [7] * 4]

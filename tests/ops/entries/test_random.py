@@ -73,6 +73,7 @@ def test_numbers_lie_evenly_in_their_range() -> None:
     assert np.histogram(found, 16, (0, 1))[0].std() < 100 and abs(np.corrcoef(found[:, :-1].ravel(), found[:, 1:].ravel())[0, 1]) < 0.03
 
 
+@pytest.mark.slow
 def test_every_target_and_order_draws_the_same() -> None:
     @kernel
     def draw(seed: Scalar[I64], turn: Scalar[I32], y: Out[Tile[4, 8, F32]]) -> None:

@@ -46,6 +46,7 @@ def weights(ir: k.Kernel) -> list[int]:
             for rows in walk(ir.body) if isinstance(rows, k.Rows)]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", STEPS)
 def test_no_loop_and_no_scratch_grows_with_the_kernel(name: str) -> None:
     n = 600

@@ -199,6 +199,7 @@ def test_before_and_after(name: str, golden: Golden) -> None:
     golden(show(name, trace(EXAMPLES[name])))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", list(PASSES))
 @pytest.mark.parametrize("function", [branches, *EXAMPLES.values()], ids=lambda f: f.__name__)
 def test_numbers_stay(name: str, function: Callable[..., None]) -> None:

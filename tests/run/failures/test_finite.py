@@ -149,6 +149,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("body", "x", "expected"), CASES, ids=[f"{case[0].__name__}-{n}" for n, case in enumerate(CASES)])
 def test_the_fault_is_named(body: Callable[..., None], x: Array, expected: str, target: str) -> None:
@@ -180,6 +181,7 @@ def test_the_first_task_is_named_whatever_the_threads_do(threads: int) -> None:
     assert np.allclose(Y.data, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_numbers_stay_bit_for_bit(target: str) -> None:
     def body(x: In[Tile[16, 64, F32]], w: In[Tile[64, 64, F32]], y: InOut[Tile[16, 64, F32]]) -> None:
@@ -219,6 +221,7 @@ def test_a_nan_given_as_a_scalar_is_named_where_it_is_used(target: str) -> None:
         main().compile(target=target, check_finite=True).run()
 
 
+@pytest.mark.slow
 def test_the_option_is_part_of_the_cache_key() -> None:
     plain, _ = program_of(log_of, ones(2, 2, 4), "cpu_sim", check_finite=False)
     checked, _ = program_of(log_of, ones(2, 2, 4), "cpu_sim")

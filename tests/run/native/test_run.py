@@ -166,6 +166,7 @@ print("usable", flush=True)
 '''
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_and_the_next_one_works(tmp_path: Path, cache_dir: Path) -> None:
     script = tmp_path / "long.py"
     script.write_text(LONG)
@@ -181,6 +182,7 @@ def test_ctrl_c_ends_a_run_and_the_next_one_works(tmp_path: Path, cache_dir: Pat
     assert time.monotonic() - sent < 10
 
 
+@pytest.mark.slow
 def test_an_interrupted_wait_lasts_until_the_running_task_has_ended() -> None:
     y = Tensor(np.zeros((2, 1), np.int64), name="Y")
 
@@ -224,6 +226,7 @@ def test_a_handler_of_the_users_own_runs_while_tasks_do(monkeypatch: pytest.Monk
     assert len(seen) == 1 and np.isfinite(found).all()
 
 
+@pytest.mark.slow
 def test_a_program_that_runs_in_one_thread_is_refused_in_another() -> None:
     program, _ = chain_program(200_000, threads=1)
     worker = threading.Thread(target=program.run)
@@ -236,6 +239,7 @@ def test_a_program_that_runs_in_one_thread_is_refused_in_another() -> None:
     assert program.is_complete()
 
 
+@pytest.mark.slow
 def test_two_programs_run_at_once_in_two_threads() -> None:
     (one, first), (two, second) = chain_program(300, threads=2), chain_program(300, threads=2)
     alone, expected = chain_program(300, target="interp")
@@ -274,6 +278,7 @@ def test_a_forked_child_runs_programs() -> None:
 
 # ---- records ----
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("deps", [Deps.infer_bytes_overlap(), Deps.hybrid()], ids=["overlap", "hybrid"])
 @pytest.mark.parametrize("window", [1 << 30, 7])
 @pytest.mark.parametrize("max_tasks", [1, 7, 64, 1000])
@@ -358,6 +363,7 @@ def test_no_tasks() -> None:
 
 # ---- one task whose arguments overlap ----
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("turned", [False, True], ids=["rows", "transposed"])
 @pytest.mark.parametrize("shift", [-2, -1, 0, 1, 2])
 def test_a_task_that_reads_what_it_writes_sees_the_old_values(shift: int, turned: bool) -> None:

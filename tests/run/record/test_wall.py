@@ -147,6 +147,7 @@ def test_perfetto_gets_threads_of_one_process(program: Program, tmp_path: Path) 
         assert event["args"] == {"task": task, "ns": trace.end[task] - trace.start[task]}
 
 
+@pytest.mark.slow
 def test_by_a_calendar_a_task_runs_on_the_thread_of_its_executor() -> None:
     X = Tensor(np.zeros((4, 32, 32), np.float32))
 
@@ -210,6 +211,7 @@ def test_past_what_a_record_keeps_there_is_none() -> None:
     assert len(check(program.run(), 2)) == 20
 
 
+@pytest.mark.slow
 def test_a_run_in_pieces_has_one_trace() -> None:
     X, Y = Tensor(np.ones((4, 8), np.float32)), Tensor(np.zeros((4, 8), np.float32))
     tiles = Channel("tiles", 2)

@@ -107,6 +107,7 @@ def test_what_a_kernel_does_not_use_it_may_be_given() -> None:
     assert np.array_equal(B.data[2:4], [A.data[0], [0, 0, 0, 0]])   # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_pieces_of_a_region_are_looked_at_not_the_region() -> None:
     T = Tensor.empty((6, 4), F32, name="T")
 
@@ -163,6 +164,7 @@ def test_a_value_that_looks_like_a_pattern_counts_as_written(value: int) -> None
     assert (OUT.data == value + 1).all()   # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_an_accumulator_needs_a_first_value() -> None:
     T = Tensor.empty((2, 4), F32, name="T")
 

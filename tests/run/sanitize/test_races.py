@@ -149,6 +149,7 @@ def test_the_outermost_loop_that_differs_is_named() -> None:
     assert error.help == "loop over `b` with P.seq, or index what is written by `b`"
 
 
+@pytest.mark.slow
 def test_replicas_that_share_an_element_are_named() -> None:
     numbers = Channel("numbers", 2)
 
@@ -167,6 +168,7 @@ def test_replicas_that_share_an_element_are_named() -> None:
     sanitized(connect([source, worker], [numbers]))
 
 
+@pytest.mark.slow
 def test_a_handle_orders_what_the_structure_leaves_free() -> None:
     @workload
     def w(waits: bool) -> None:
@@ -247,6 +249,7 @@ def counted(rows_of: int) -> None:
             copy[b, i](t, CUBE[ROWS[b] if rows_of else b, i])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deps", ALL_DEPS, ids=str)
 def test_reads_of_the_workload_keep_their_order(deps: Deps) -> None:
     CUBE.data[:] = 0   # type: ignore[index]

@@ -110,6 +110,7 @@ def two_stages(rows: Rows, depth: int) -> Callable[[], None]:
 
 # ---- time, by hand ----
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("depth", [0, 1, 2, 5])
 def test_equal_stages_overlap_but_for_the_first_and_the_last(run: Callable[..., Program], depth: int) -> None:
     rows = Rows()
@@ -435,6 +436,7 @@ def test_tasks_of_unordered_loops_are_sent_as_they_were_written(run: Callable[..
 
 # ---- one stream, whoever writes it ----
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deps", [None, Deps.infer_bytes_overlap()], ids=["structure", "data alone"])
 def test_the_orchestrator_in_c_writes_what_the_interpreter_writes(deps: Deps | None) -> None:
     rows, tiles, back, ready = Rows(), Channel("tiles", 1), Channel("back", 0), Event("ready")
@@ -479,6 +481,7 @@ def meet(x: In[Tile[128, 128, I64]], y: Out[Tile[128, 128, I64]]) -> None:
     """Tell whether two tasks run at the same time: each waits until the other has begun. Large ones: small runs stay on one thread."""
 
 
+@pytest.mark.slow
 def test_tasks_of_two_processes_run_at_once() -> None:
     """The producer is at its second token while the consumer works on the first: neither of the two could end alone."""
     come, met = Tensor(np.zeros((128, 128), np.int64), name="come"), Tensor(np.zeros((2, 128, 128), np.int64), name="met")
@@ -500,6 +503,7 @@ def test_tasks_of_two_processes_run_at_once() -> None:
 
 # ---- whatever the names, and however long ----
 
+@pytest.mark.slow
 def test_processes_and_channels_may_be_called_anything() -> None:
     rows, tiles = Rows(), Channel("tiles */ 1 ü", 1)
 
@@ -569,6 +573,7 @@ def test_a_sanitized_run_takes_channels_for_order() -> None:
     assert program.stats.total_cycles == (N + 1) * C
 
 
+@pytest.mark.slow
 def test_the_c_text_of_a_process_compiles_without_a_warning_and_does_not_grow_with_its_tokens(tmp_path: Path) -> None:
     texts = []
     for n in (3, 3000):

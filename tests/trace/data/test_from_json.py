@@ -149,6 +149,7 @@ CASES: dict[str, tuple[Callable[[Any], None], str]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES)
 def test_what_no_trace_gives_is_refused(case: str) -> None:
     change, found = CASES[case]

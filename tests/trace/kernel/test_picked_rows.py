@@ -34,6 +34,7 @@ def pages(table: In[Tensor], rows: In[Tile[4, 1, I32]], col: Scalar[I32], n: Sca
     pto.store(y, pto.gather(table, rows, cols=(col, 3), valid=n, fill=-1))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
 @pytest.mark.parametrize("n", [-2, 0, 3, 4, 9])
@@ -47,6 +48,7 @@ def test_gather_of_rows_fills_behind_the_valid_ones(n: int, turned: bool, target
     assert y.tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_index_that_is_not_valid_is_not_looked_at(target: str) -> None:
     rows, y = np.array([[7], [99], [-1], [9]], np.int32), np.zeros((4, 3), np.float32)
@@ -133,6 +135,7 @@ def test_statements_see_memory_in_program_order(target: str) -> None:
     assert state.tolist() == expected.tolist() and z.tolist() == (expected[[1, 5]] + after).tolist()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", [DType.BF16, DType.F16, DType.FP8E4M3, DType.I8, DType.U16, DType.F64, DType.BOOL], ids=str)
 def test_rows_of_every_width(dtype: DType, target: str) -> None:

@@ -207,6 +207,7 @@ def test_what_is_only_read_is_refused() -> None:
         rows().compile(target="interp")
 
 
+@pytest.mark.slow
 def test_a_part_that_a_combinator_moves_takes_its_own_along() -> None:
     @workload
     def side(b: Any) -> None:

@@ -110,6 +110,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in CASES if name != "paged attention"])    # which makes tensors that nobody binds
 def test_example_is_computed_as_interp_does(name: str) -> None:
     """Within what golden.py itself allows."""

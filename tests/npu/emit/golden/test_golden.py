@@ -69,6 +69,7 @@ def test_every_op_is_computed_as_interp_does(dtype: DType) -> None:
         compare(op, dtype, {**args, "out": found}, {**args, "out": expected})
 
 
+@pytest.mark.slow
 @given(st.lists(recipes(), min_size=1, max_size=8))
 @settings(max_examples=10)
 def test_generated_kernels_are_computed_to_the_bit(recipes: list[Recipe]) -> None:
@@ -79,6 +80,7 @@ def test_generated_kernels_are_computed_to_the_bit(recipes: list[Recipe]) -> Non
                          zeros_alike=any(recipe.zeros_alike for recipe in recipes))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("races_allowed")
 @given(workload_recipes())
 @settings(max_examples=6)
@@ -281,6 +283,7 @@ def test_results_that_stay_small_are_compared_as_before() -> None:
         assert module["ATOL"] == module["RTOL"] < 1e-5
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=6) | st.sampled_from(("class", "np", "rng", "print", "_floats", "{7}", "#1", "__init__", "\n", "*/")),
                 min_size=1, max_size=6))
 def test_any_names_become_identifiers_of_their_own(wanted: list[str]) -> None:
