@@ -44,6 +44,9 @@ class Span:
     end_column: int = 0
 
     def __str__(self) -> str:
+        cell = cell_name(self.file)
+        if cell:
+            return f"{cell}, line {self.line}"
         return f"{_shown_path(self.file)}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
 
     @property
@@ -68,6 +71,14 @@ class Span:
 
 
 UNKNOWN = Span("<unknown>", 0)
+
+
+def cell_name(file: str) -> str:
+    """Return how IPython names the cell whose code was compiled under this file name, `Cell In[28]`; "" for other files."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    cells = getattr(getattr(shell, "compile", None), "_filename_map", None) or {}
+    return f"Cell In[{cells[file]}]" if file in cells else ""
 
 
 def here() -> Span:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NoReturn, Protocol
 
+from pto_wsp.errors.traceback import notebook_lines
+
 
 class SourcePosition(Protocol):
     """What an error needs of a source position (`source.Span` is one)."""
@@ -58,6 +60,10 @@ class PtoError(Exception):
                 lines.append(f"   = {label + ':':9} {text}")
         lines.extend(f"   = note:     {note}" for note in self.notes)
         return "\n".join(lines)
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython prints: the report, and the user's frames only."""
+        return notebook_lines(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.message, self.span, self.expected, self.found, self.help, self.notes, self.others,
