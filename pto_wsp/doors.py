@@ -55,7 +55,8 @@ TARGET_ALIASES = {
 }
 # Modules of the targets, and what a program from the cache does without: it builds nothing.
 LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp.{name}" for name in (
-    "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build", "targets.load", "targets.save")})
+    "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build", "targets.load", "targets.save", "view.notebook",
+    "view.program_cards")})
 
 
 def late_name(name: str) -> object:
@@ -67,6 +68,34 @@ def late_module(name: str) -> ModuleType:
     """Return a module of `LATE_MODULES`."""
     assert name in LATE_MODULES, name
     return import_module(name)
+
+
+class Displayed:
+    """Base of values that a notebook shows as a card: IPython calls `_repr_mimebundle_`."""
+
+    __slots__ = ()
+
+    @property
+    def card(self) -> Any:
+        """All that a notebook shows of the value, as data; None for a value that has only text."""
+        return late_module("pto_wsp.view.notebook").card_of(self)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """Return the value as text and, where a card can be made of what is there, as HTML."""
+        bundle: dict[str, str] = late_module("pto_wsp.view.notebook").mimebundle(self._text, lambda: self.card)
+        return bundle
+
+    def _text(self) -> str:
+        return str(self)
+
+
+class DisplayedText(str, Displayed):
+    """Text that shows itself: at a prompt and in a notebook its lines, not a quoted string."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def program_makers() -> tuple[Callable[..., Program], Callable[..., Lowered]]:

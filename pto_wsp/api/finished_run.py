@@ -51,6 +51,11 @@ class FinishedRun:
                         self._compiled.compile_time_ms, self._regions, self._compiled.arch)
 
     @property
+    def is_timed(self) -> bool:
+        """Whether the tasks have been simulated."""
+        return "timed" in vars(self)
+
+    @property
     def stats(self) -> Stats:
         """The statistics of the run."""
         return replace(self.timed.stats, intermediate_bytes=self._runner.intermediate_bytes)

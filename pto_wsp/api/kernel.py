@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pto_wsp import doors
 from pto_wsp.arch.model import Arch
 from pto_wsp.calls import user_call, user_calls
-from pto_wsp.errors import ArgumentKindError, ArityError, OutsideTraceError
+from pto_wsp.errors import ArgumentKindError, ArityError, OutsideTraceError, PtoError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.exchange import array_of
 from pto_wsp.ir.kernel import Kernel as KernelIR
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @user_calls(leave_out=("__call__",))
-class Kernel(KernelNamed):
+class Kernel(KernelNamed, doors.Displayed):
     """A kernel: `k[b, t](x=…, out=…)` in a workload adds a task; `k.run(x, …)` evaluates its NumPy meaning on arrays."""
 
     def __init__(self, function: Callable[..., object], scope: Mapping[str, object],
@@ -62,7 +62,7 @@ class Kernel(KernelNamed):
 
         Raises: T101 if one is missing.
         """
-        return print_kernel(self._specialised(given, "ir_of("))
+        return doors.DisplayedText(print_kernel(self._specialised(given, "ir_of(")))
 
     def specialise(self, /, **given: object) -> KernelIR:
         """Return the kernel IR for values of Constexpr parameters, dtypes of Tensor parameters (a DType, an array or a Tensor), tile sizes.
@@ -152,6 +152,20 @@ class Kernel(KernelNamed):
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))
+
+    def _text(self) -> str:
+        return repr(self)
+
+    @property
+    def card(self) -> Any:
+        """All that a notebook shows as data: its parameters and IR."""
+        ir, text, wanted = None, "", ""
+        try:
+            ir = self._specialised({}, "ir_of(")
+            text = print_kernel(ir)
+        except PtoError as problem:
+            wanted = f"specialise it: {problem.expected or problem.message}"
+        return doors.late_module("pto_wsp.view.program_cards").kernel_card(self.name, self._params, ir, text, wanted)
 
 
 class BoundKernel:

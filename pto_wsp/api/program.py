@@ -16,7 +16,7 @@ from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -88,9 +88,12 @@ class RunEnd:
                 self._running.release()
 
 
+_MOST_SHOWN = 20_000      # tasks up to which a notebook draws a program's run
+
+
 # -- programs ----------------------------------------------------------------------------------------------------------
 @user_calls()
-class Program:
+class Program(doors.Displayed):
     """The result of compile(). `execute()` starts a run and `synchronize()` waits for it; `run()` does both."""
 
     def __init__(self, compiled: Compiled, wrapped: Sequence[Tensor | None], events: Sequence[tuple[int, Event]] = (),
@@ -472,6 +475,22 @@ class Program:
         """
         return self._look().simulate(schedule, arch, overheads)
 
+    def report(self, path: str | Path) -> Path:
+        """Write a page of HTML about the last run and return its path: program, lanes, figures, longest waits, workload, graph.
+
+        The page is complete in itself: it needs no network and no script.
+
+        Raises: R103 before a run is complete, R115 for a run of more tasks than a trace keeps, C108 if the file cannot be written, T205 if
+        `path` is no path.
+        """
+        done = self._look()
+        values: list[Any] = [done.timed.trace, done.graph]
+        cards = doors.late_module("pto_wsp.view.program_cards")
+        workload = cards.workload_card(self._compiled.workload, self.schedule)
+        shown = (self.card, *(value.card for value in values), workload)
+        written: Path = doors.late_module("pto_wsp.view.notebook").write_page(shown, self.plan.name, path)
+        return written
+
     def freeze(self) -> Schedule:
         """Return the program's schedule with a calendar of each task's executor, position and start in the simulated time of the last run.
 
@@ -500,6 +519,19 @@ class Program:
     def __repr__(self) -> str:
         where = f", {self.artifact_dir.name}" if self.artifact_dir is not None else ""
         return f"Program({self.plan.name}, {self._compiled.target}{where})"
+
+    @property
+    def card(self) -> Any:
+        """All that a notebook shows as data: its artifact, checks and last run."""
+        folder = self.artifact_dir
+        facts = [("artifact", folder.name)] if folder is not None else []
+        facts += [("kernels", f"{len(self.plan.kernels):,}"), ("tensors", f"{len(self.plan.tensors):,}")]
+        done = self._finished if self._ran and self._over is None and self._finished is not None and self._finished.is_timed else None
+        stats = None if done is None else done.stats
+        trace = done.timed.trace if done is not None and stats is not None and stats.task_count <= _MOST_SHOWN else None
+        state = "" if done is not None else "run; .stats and .trace simulate its cycles" if self._ran else "not run: .run()"
+        cards = doors.late_module("pto_wsp.view.program_cards")
+        return cards.program_card(self.plan.name, self._compiled.target, state, facts, self.checks, self.schedule, stats, trace)
 
 
 # -- making programs ---------------------------------------------------------------------------------------------------

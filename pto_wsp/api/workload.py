@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @user_calls()
-class Workload(Scheduled):
+class Workload(Scheduled, doors.Displayed):
     """A workload and its schedule. Every method returns a new value; the order of directives does not matter."""
 
     __slots__ = ("_node", "_placed", "_renumbered", "_tensors")
@@ -107,6 +107,11 @@ class Workload(Scheduled):
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
+
+    @property
+    def card(self) -> Any:
+        """All that a notebook shows as data: its loops and calls."""
+        return doors.late_module("pto_wsp.view.program_cards").workload_card(self.node, self.schedule)
 
     @property
     def _canonical(self) -> Canonical:

@@ -16,6 +16,7 @@ from typing import get_args
 import numpy as np
 
 from pto_wsp.calls import user_calls
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import PolicyValueError, ScheduleConflictError
 from pto_wsp.ir import workload as wl
 from pto_wsp.schedule.calendar import Calendar
@@ -126,7 +127,7 @@ def _refuse_other(directive: str, value: object) -> None:
 
 
 @user_calls()
-class Schedule(Policy):
+class Schedule(Policy, Displayed):
     """Hold the directives as data; a directive that was not set is None."""
 
     name: str = ""

@@ -82,7 +82,7 @@ _WORDS[EdgeReason.LANE] = "stream"
 DATA_REASONS = frozenset({"RAW", "WAR", "WAW"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Edge:
     """Task `target` waits for task `source`; `bits` has the reasons, `reasons` their names.
 
@@ -102,6 +102,9 @@ class Edge:
         channel, event: a token or a recorded event; read: control flow reads what the source writes; stream: a stream of the schedule.
         """
         return tuple(str(word) for bit, word in _WORDS.items() if self.bits & bit)
+
+    def __repr__(self) -> str:
+        return f"Edge({self.source} → {self.target}: {', '.join(self.reasons)})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

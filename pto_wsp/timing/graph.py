@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.calls import user_calls
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import TaskNameError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.plan import Place, Submit, TaskPlan
@@ -156,7 +157,7 @@ def _check_edge(edge: object) -> None:
 
 
 @user_calls(leave_out=("__init__",))
-class RunGraph:
+class RunGraph(Displayed):
     """The tasks in submission order and the edges between them; edges are computed on demand.
 
     `tasks`: names. `edges`: all edges, sorted by target. A join of many tasks with many successors is a barrier with a negative number in

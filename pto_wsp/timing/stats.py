@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.calls import user_calls
+from pto_wsp.doors import Displayed
 from pto_wsp.ir.execution_rules import WindowUnit
 from pto_wsp.ir.flow import Consume, Receive, Send, walk
 from pto_wsp.ir.plan import TaskPlan
@@ -132,8 +133,8 @@ _MUCH_MEMORY = 0.25
 
 
 @user_calls(leave_out=("__init__",))
-@dataclass(frozen=True, slots=True)
-class Stats:
+@dataclass(frozen=True, slots=True, repr=False)
+class Stats(Displayed):
     """The figures of a run. Cycles are of the arch model: equal on every machine and for any number of threads.
 
     `stalls`: the reasons that occurred. `memory_cycles`: the cycles that tasks lost because their total demand exceeded the bandwidth of
@@ -290,6 +291,8 @@ class Stats:
 
     def __str__(self) -> str:
         return stats_text(self)
+
+    __repr__ = __str__
 
 
 # the resource that a window of each unit bounds

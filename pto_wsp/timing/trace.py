@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pto_wsp.calls import user_calls
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import ArgumentKindError, CommandError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.failures import RecordNames
@@ -45,6 +46,16 @@ def write_perfetto(trace: Trace, path: Path) -> Path:
     except OSError as problem:
         raise CommandError("the trace cannot be written there", here(), found=str(problem)) from None
     return path
+
+
+def file_path(call: str, given: object, example: str) -> Path:
+    """Return the path that a call was given for a file to write.
+
+    Raises: T205 for a value that is no path.
+    """
+    if not isinstance(given, str | Path):
+        raise ArgumentKindError(f"{call} takes a path", here(), expected=f'"{example}"', found=repr(given)[:200])
+    return Path(given)
 
 
 def _perfetto_rows(trace: Trace) -> Iterator[list[str]]:
@@ -148,8 +159,8 @@ class Causes:
 
 
 @user_calls(leave_out=("__init__",))
-@dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Trace(Displayed):
     """Tasks in submission order as columns: start, end and ready in cycles, executor; names are made on demand.
 
     `homes`: by executor. `clock_ghz`: the arch's clock; None if it has none.
@@ -183,6 +194,11 @@ class Trace:
         clock = f"{self.clock_ghz} GHz" if self.clock_ghz else "none: a cycle is shown as a microsecond"
         return {"clock": clock, "total_cycles": self.total_cycles}
 
+    def __repr__(self) -> str:
+        used = len(np.unique(self.executor))
+        places = f"{used} of {counted(self.n_executors, self.place)}"
+        return f"{type(self).__name__}({counted(len(self), 'task')} on {places}, {self.total_cycles} {self.unit})"
+
     def to_perfetto(self, path: str | Path) -> Path:
         """Write the trace as Chrome JSON for ui.perfetto.dev and return the path.
 
@@ -191,9 +207,7 @@ class Trace:
 
         Raises: C108 if the file cannot be written, T205 if `path` is no path.
         """
-        if not isinstance(path, str | Path):
-            raise ArgumentKindError("to_perfetto takes a path", here(), expected='"trace.json"', found=repr(path))
-        return write_perfetto(self, Path(path))
+        return write_perfetto(self, file_path("to_perfetto", path, "trace.json"))
 
     def columns(self) -> Mapping[str, Column]:
         """Return the tasks as columns, one element a task: `pandas.DataFrame(trace.columns())`.
@@ -233,7 +247,7 @@ class Trace:
                           int(self.ready[task]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WallTrace(Trace):
     """A trace of wall time: start and end in ns since the first task began; threads take the place of executors.
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pto_wsp.calls import user_call
+from pto_wsp.doors import DisplayedText, late_module
 from pto_wsp.errors import ArgumentKindError
 from pto_wsp.source import here
 from pto_wsp.timing.trace import Trace
@@ -25,8 +26,20 @@ _WIDEST = 1 << 16     # columns and lines of text
 _LATEST = (1 << 63) - 1
 
 
+class Timeline(DisplayedText):
+    """A timeline as text; in a notebook, the same tasks as lanes. `end`: the time that the full width stands for, None for all."""
+
+    trace: Trace
+    end: int | None
+
+    @property
+    def card(self) -> Any:
+        """All that a notebook shows as data: the lanes."""
+        return late_module("pto_wsp.view.notebook").timeline_card(self.trace, self.end)
+
+
 @user_call()
-def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | None = None) -> str:
+def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | None = None) -> Timeline:
     """Return the timeline: each column is the kernel that was busy longest in its share of the time, `·` where nothing was.
 
     `end`: cycles, of a wall-clock trace ns, that the full width stands for (default: the trace's own), so that two timelines share a scale.
@@ -60,7 +73,9 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     indent = len(f"{trace.place} {0:>2} ") + 10 * named
     lines.append(f"{'':>{indent}}0{f' {trace.unit}'.rjust(width - len(str(span)) - 1 + 7)} {span}".rstrip())
     lines.append(f"{'':>{indent}}{legend}; a small letter: busy for less than half of that column")
-    return "\n".join(lines)
+    text = Timeline("\n".join(lines))
+    text.trace, text.end = trace, end
+    return text
 
 
 def _check_sizes(width: object, max_executors: object, end: object) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 
-# Private names of other libraries, and the method by which IPython asks for text.
+# Private names of other libraries, and the methods by which IPython asks for text and HTML.
 FOREIGN = frozenset({"ctypes._CFuncPtr", "ctypes._SimpleCData", "os._exit", "sys._getframe", "torch._C", "torch._int_mm"})
-PROTOCOLS = frozenset({"_repr_pretty_"})
+PROTOCOLS = frozenset({"_repr_pretty_", "_repr_mimebundle_"})
 OWN = frozenset({"self", "cls", "super()"})     # the class's own
 DOTTED = re.compile(r"[a-z]\w*(?:\.\w+)+")
 

@@ -1,4 +1,7 @@
-"""Templates loop over given tuples and print values; they decide nothing. Read from their syntax trees."""
+"""Templates of generated code loop over given tuples and print values; they decide nothing. Read from their syntax trees.
+
+Templates of pages (`view/`) lay cards out, and decide how.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def _faults(node: nodes.Node) -> Iterator[str]:
 
 def test_templates_decide_nothing() -> None:
     faults = [f"{path.relative_to(ROOT)}:{fault}" for path in sorted((ROOT / "templates").rglob("*.j2"))
-              for fault in faults_of(path.read_text())]
+              if path.parent.name != "view" for fault in faults_of(path.read_text())]
     assert not faults, "\n".join(faults)
 
 

@@ -1,0 +1,180 @@
+"""Cards of what a run left: traces, figures, graphs.
+
+Everything is aggregated here: a card has at most 2,000 marks and a few dozen rows, whatever the number of tasks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.timing.graph import RunGraph
+from pto_wsp.timing.stats import ExecutorStats, Stats
+from pto_wsp.timing.trace import Trace
+from pto_wsp.view.card import BarPart, Card, LabelledValue, LanesPart, Segment, TablePart, TaskLane, TaskMark, ValuesPart
+from pto_wsp.view.colours import legend_of
+from pto_wsp.view.timeline import coverage
+
+MOST_MARKS = 2000
+_MOST_LANES, _MOST_NAMED = 32, 400
+_SCALE = 1000       # units of a lane's width
+_ROWS = 12
+_MOST_EDGES = 1 << 18
+
+
+# -- lanes -------------------------------------------------------------------------------------------------------------
+def trace_card(trace: Trace) -> Card:
+    """Return the card of a trace: its lanes, and the tasks that waited longest."""
+    used = len(np.unique(trace.executor))
+    parts: list[Any] = [lanes_of(trace)] if len(trace) else []
+    waits = _longest_waits(trace)
+    parts += [waits] if waits is not None else []
+    return Card(title="Trace", subtitle=f"{len(trace):,} tasks on {used} of {trace.n_executors} {trace.place}s",
+                sentence=f"{trace.total_cycles:,} {trace.unit}" if len(trace) else "No task ran.", parts=tuple(parts),
+                foot="trace.columns() gives the tasks as arrays, trace.to_perfetto(path) a file for ui.perfetto.dev")
+
+
+def lanes_of(trace: Trace, end: int | None = None) -> LanesPart:
+    """Return the lanes of a trace: a mark a task, or merged marks where tasks are many. `end`: the time of the full width."""
+    span = max(1, trace.total_cycles if end is None else end)
+    groups = _groups(trace)
+    shown = groups[:_MOST_LANES]
+    merged = len(trace) > MOST_MARKS
+    columns = max(40, MOST_MARKS // max(1, len(shown)))
+    several = len({home.pool for home in trace.homes}) > 1
+    lanes = []
+    for label, executors in shown:
+        mine = np.flatnonzero(np.isin(trace.executor, executors)) if len(groups) > 1 else np.arange(len(trace))
+        busy = int((trace.end[mine] - trace.start[mine]).sum()) / max(1, trace.total_cycles * len(executors))
+        marks = _merged_marks(trace, mine, columns, span, len(executors)) if merged else _marks(trace, mine, span)
+        group = f"pool {trace.home_of(executors[0]).pool}" if several else ""
+        lanes.append(TaskLane(label=label, group=group, busy=f"{busy:.0%}", marks=marks))
+    return LanesPart(unit=trace.unit, total=span, lanes=tuple(lanes), legend=legend_of(trace.kernels), more=len(groups) - len(shown),
+                     merged=merged)
+
+
+def _groups(trace: Trace) -> list[tuple[str, list[int]]]:
+    """Return the lanes: one an executor, or where these are many one for each AICPU of a pool."""
+    if trace.n_executors <= _MOST_LANES:
+        return [(f"{trace.place} {executor}", [executor]) for executor in range(trace.n_executors)]
+    by_home: dict[object, list[int]] = {}
+    for executor in range(trace.n_executors):
+        by_home.setdefault(trace.home_of(executor), []).append(executor)
+    if len(by_home) == trace.n_executors:
+        return [(f"{trace.place} {executor}", [executor]) for executor in np.unique(trace.executor).tolist()]
+    return [(f"{trace.place}s {executors[0]} to {executors[-1]}", executors) for executors in by_home.values()]
+
+
+def _marks(trace: Trace, mine: np.ndarray[Any, Any], span: int) -> tuple[TaskMark, ...]:
+    named = len(trace) <= _MOST_NAMED
+    x, stop = (np.rint(times[mine] * (_SCALE / span)).astype(np.int64).tolist() for times in (trace.start, trace.end))
+    return tuple(TaskMark(x=begin, width=max(1, end - begin), kernel=kernel, name=_mark_name(trace, task) if named else "")
+                 for begin, end, kernel, task in zip(x, stop, trace.kernel[mine].tolist(), mine.tolist(), strict=True))
+
+
+def _mark_name(trace: Trace, task: int) -> str:
+    return f"{trace.names[task]}: {trace.start[task]:,} to {trace.end[task]:,} {trace.unit}"
+
+
+def _merged_marks(trace: Trace, mine: np.ndarray[Any, Any], columns: int, span: int, n: int) -> tuple[TaskMark, ...]:
+    """Return marks of equal columns: each the kernel that ran longest there, neighbours of the same kind as one."""
+    edges = np.linspace(0, span, columns + 1)
+    busy = coverage(trace.start[mine], trace.end[mine], trace.kernel[mine], len(trace.kernels), edges)
+    total, kernel = busy.sum(axis=0), busy.argmax(axis=0)
+    level = np.where(total <= 0, 0, np.where(total >= 0.5 * n * np.diff(edges), 2, 1))
+    key = np.where(level == 0, -1, kernel * 2 + level - 1)
+    starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+    stops = np.append(starts[1:], columns)
+    x, end = (np.rint(at * (_SCALE / columns)).astype(np.int64).tolist() for at in (starts, stops))
+    return tuple(TaskMark(x=begin, width=max(1, stop - begin), kernel=k // 2, full=bool(k % 2))
+                 for begin, stop, k in zip(x, end, key[starts].tolist(), strict=True) if k >= 0)
+
+
+def _longest_waits(trace: Trace) -> TablePart | None:
+    if trace.causes is None or not len(trace):
+        return None
+    waits = trace.start - trace.causes.submit
+    longest = [task for task in np.argsort(-waits, kind="stable")[:10].tolist() if waits[task] > 0]
+    rows = [(trace.names[task], f"{waits[task]:,}", trace.causes.held[task],
+             trace.names[int(trace.causes.task[task])] if trace.causes.task[task] >= 0 else "") for task in longest]
+    return TablePart(title="Longest waits", head=("task", trace.unit, "held by", "of"), rows=tuple(rows), right=(1,)) if rows else None
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+_TONES: Mapping[str, tuple[str, str]] = {        # by kind of the chain of causes: what it is called, and its tone
+    "task": ("a task runs", "work"), "edge": ("latency of edges", "bad"), "executor": ("no free executor", "bad"),
+    "window": ("window full", "bad"), "mark": ("waits of processes", "bad"), "release": ("timing", "rest"),
+    "start": ("start policy", "rest"),
+    "submit": ("submission", "submission"), "dispatch": ("dispatch", "submission"), "retire": ("retire", "submission"),
+    "calendar": ("calendar", "rest"), "not": ("unknown", "rest"),
+}
+_MOST_CAUSES = 4096       # tasks up to which the chain of causes is found within the time of a view
+
+
+def verdict(stats: Stats) -> str:
+    """Return one sentence: how far the run is above its bound, and what dominates it."""
+    if not stats.task_count:
+        return "No task ran."
+    used = f"{stats.cores_used} of {stats.n_cores} cores used. " if stats.n_cores and stats.cores_used < stats.n_cores else ""
+    above = f"{stats.gap:.0%} above the lower bound" if stats.gap >= 0.005 else "at the lower bound"
+    why = f"; dominated by {stats.dominated_by}" if stats.task_count <= _MOST_CAUSES or stats.causes is None else ""
+    return f"{used}{stats.total_cycles:,} cycles, {above}{why}."
+
+
+def stats_parts(stats: Stats) -> tuple[Any, ...]:
+    """Return the parts of a run's figures: the makespan as a chain of causes, executors, stalls."""
+    made_of = f"critical path {stats.critical_path:,}, work {stats.work:,}"
+    values = (("tasks", f"{stats.task_count:,}", ""), ("cycles", f"{stats.total_cycles:,}", ""),
+              ("lower bound", f"{stats.lower_bound:,}", made_of), ("run", f"{stats.execute_time_ms:.1f} ms", ""),
+              ("compile", f"{stats.compile_time_ms:.1f} ms", ""))
+    parts: list[Any] = [ValuesPart(values=tuple(LabelledValue(label=label, value=value, note=note) for label, value, note in values))]
+    if stats.task_count <= _MOST_CAUSES and stats.total_cycles and (chain := dict(stats.causes() if stats.causes is not None else {})):
+        segments = tuple(Segment(label=_TONES[kind][0], amount=cycles, tone=_TONES[kind][1])  # type: ignore[arg-type]
+                         for kind, cycles in sorted(chain.items(), key=lambda item: -item[1]) if cycles)
+        parts.append(BarPart(title="The makespan as one chain of causes", unit="cycles", segments=segments, bound=stats.lower_bound))
+    total = max(1, stats.total_cycles)
+    ran = [(number, one) for number, one in enumerate(stats.executors) if one.tasks or len(stats.executors) <= _ROWS]
+
+    def cells(one: ExecutorStats) -> tuple[str, ...]:
+        return tuple(f"{cycles:,} ({cycles / total:.0%})" for cycles in (one.busy, one.waiting, one.late, one.idle))
+
+    rows = tuple((str(number), str(one.pool), *cells(one), f"{one.tasks:,}") for number, one in ran[:_ROWS])
+    parts.append(TablePart(title="Executors", head=("executor", "pool", "busy", "waiting", "late", "idle", "tasks"), rows=rows,
+                           right=(0, 1, 2, 3, 4, 5, 6), more=len(stats.executors) - len(rows)))
+    used = [one for one in stats.resources if one.size or one.stalls]
+    if used:
+        parts.append(TablePart(title="Bounded resources", head=("stall", "size", "most used", "stalls", "cycles"), right=(1, 2, 3, 4),
+                               rows=tuple((one.name, one.size, one.high_water, f"{one.stalls:,}", f"{one.cycles:,}") for one in used)))
+    return tuple(parts)
+
+
+def stats_card(stats: Stats) -> Card:
+    """Return the card of a run's figures."""
+    return Card(title="Stats", subtitle="simulated cycles of the last run", sentence=verdict(stats), parts=stats_parts(stats),
+                foot="stats.columns() gives the executors as arrays")
+
+
+# -- graphs ------------------------------------------------------------------------------------------------------------
+def graph_card(graph: RunGraph) -> Card:
+    """Return the card of a task graph, folded to calls: a row for each pair of calls with edges, and why they are ordered."""
+    n = len(graph.tasks)
+    if graph.edges.at_most > _MOST_EDGES:
+        return Card(title="Task graph", subtitle=f"{n:,} tasks",
+                    sentence=f"At most {graph.edges.at_most:,} edges: too many to fold in a cell.",
+                    foot="graph.edges_into(task), graph.edges_out_of(task) and graph.why(a, b) look at some of them")
+    columns = graph.columns()
+    call = np.array([name.partition("[")[0].partition(" ")[0] for name in graph.tasks], object)
+
+    def ends(numbers: np.ndarray[Any, Any]) -> list[str]:
+        return [str(call[k]) if k >= 0 else "barrier" for k in numbers.tolist()]
+
+    folded = Counter(zip(ends(columns["source"]), ends(columns["target"]), columns["reasons"].tolist(), strict=True))
+    rows = tuple((source, target, reasons, f"{count:,}") for (source, target, reasons), count in folded.most_common(_ROWS))
+    table = TablePart(title="Edges between calls", head=("from", "to", "why", "edges"), rows=rows, right=(3,),
+                      more=max(0, len(folded) - _ROWS))
+    return Card(title="Task graph", subtitle=f"{n:,} tasks, {len(columns['source']):,} edges",
+                sentence="" if rows else "No task waits for another.", parts=(table,) if rows else (),
+                foot="print(graph) lists the edges, graph.columns() gives them as arrays, graph.why(a, b) explains one")
