@@ -8,7 +8,7 @@ no more tasks, so a step costs what the requests that are left cost. Keys and va
 
 import numpy as np
 
-from pto_wsp import DenseDyn, DispatchPolicy, DType, In, InOut, Out, P, Symbol, Tensor, Tile, ceildiv, kernel, pto, workload
+from pto_wsp import DenseDyn, DispatchPolicy, DType, In, InOut, Out, P, Pools, Symbol, Tensor, Tile, ceildiv, kernel, pto, workload
 
 F32, I32 = DType.F32, DType.I32
 D, VOCAB, S, BLOCK, END = 32, 64, 96, 16, 0        # width, tokens there are, longest sequence, cache rows of a task, the last token
@@ -94,11 +94,11 @@ def generate():
                     pick[t, b](emb, acc, total, HEAD, tokens[b, t + 1:t + 2], alive[b])
 
 
-scheduled = generate().dispatch(DispatchPolicy.affinity(lambda t: t.b, 4)).task_graph()
+scheduled = generate().dispatch(DispatchPolicy.affinity(lambda t: t.b)).task_graph(pools=Pools.by_exec_unit())
 
 
 if __name__ == "__main__":
-    program = scheduled.compile()
+    program = scheduled.compile(arch="ascend_910b")
     for data in FIRST, draw([30, 2], steps=60, seed=1):
         wanted = expected(**data)["tokens"]
         program.run(**data)

@@ -10,7 +10,7 @@ row of `table` lists its pages, and requests may share full ones. Each request's
 import ml_dtypes
 import numpy as np
 
-from pto_wsp import DenseDyn, DispatchPolicy, DType, In, Injective, InOut, Out, P, Ragged, Tensor, Tile, kernel, pto, workload
+from pto_wsp import DenseDyn, DispatchPolicy, DType, In, Injective, InOut, Out, P, Pools, Ragged, Tensor, Tile, kernel, pto, workload
 
 F32, BF16 = DType.F32, DType.BF16
 H, G, D, PAGE, SCALE = 2, 4, 32, 16, 32 ** -0.5           # heads of keys and values, query heads of each, numbers of a head, page size
@@ -97,11 +97,11 @@ def decode():
         finish[b, h](acc, total, Y[b, h])
 
 
-scheduled = decode().dispatch(DispatchPolicy.affinity(lambda t: t.h, H)).task_graph()        # pages of a head are read on one executor
+scheduled = decode().dispatch(DispatchPolicy.affinity(lambda t: t.h)).task_graph(pools=Pools.by_exec_unit())    # a head's pages stay near
 
 
 if __name__ == "__main__":
-    program = scheduled.compile()
+    program = scheduled.compile(arch="ascend_910b")
     for data in FIRST, draw([300, 17, 48], shared=1, seed=1):
         wanted = expected(**data)["Y"]                                      # before the run, which writes into K and V
         program.run(**data)

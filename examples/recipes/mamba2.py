@@ -9,7 +9,7 @@ the first has ended.
 
 import numpy as np
 
-from pto_wsp import DenseDyn, DispatchPolicy, DType, In, InOut, Out, P, ReadyPolicy, Scalar, Tensor, Tile, ceildiv, kernel, pto, workload
+from pto_wsp import DenseDyn, DType, In, InOut, Out, P, ReadyPolicy, Scalar, Tensor, Tile, ceildiv, kernel, pto, workload
 
 F32 = DType.F32
 H, D, N, CHUNK = 4, 32, 16, 32    # heads, numbers of a head, of a column of the state, tokens of a chunk
@@ -78,12 +78,12 @@ def scan():
             carry[b, h, i](mine[0], gain, decay, state[b, h], mine[1])
 
 
-# edges from data: chunks side by side, states in order; what is carried goes first, since others wait for it
-scheduled = scan().dispatch(DispatchPolicy.work_steal(4)).task_graph(ready=ReadyPolicy.priority({carry: 1, inside: 0}))
+# edges from data: chunks side by side, states in order; early chunks go first, because all later ones of their sequence wait for them
+scheduled = scan().task_graph(ready=ReadyPolicy.priority(lambda t: -t.i))
 
 
 if __name__ == "__main__":
-    program = scheduled.compile()
+    program = scheduled.compile(arch="ascend_910b")
     for data in FIRST, draw([33, 200], seed=1):
         wanted = expected(**data)                                           # before the run, which carries the states on
         program.run(**data)

@@ -8,7 +8,7 @@ so a block of the cache is read once for all heads. Partial results of blocks ar
 
 import numpy as np
 
-from pto_wsp import DenseDyn, DispatchPolicy, DType, In, InOut, Out, P, Tensor, Tile, ceildiv, kernel, pto, workload
+from pto_wsp import DenseDyn, DType, In, InOut, Out, P, Tensor, Tile, ceildiv, kernel, pto, workload
 
 F32 = DType.F32
 H, D, L, R = 8, 16, 64, 16        # heads, numbers of a head, of a latent, of a rotated key
@@ -98,11 +98,11 @@ def decode():
             finish[b, h](acc[h:h + 1], total[h:h + 1], up_v[h], out[b, h])
 
 
-scheduled = decode().dispatch(DispatchPolicy.work_steal(4)).task_graph()    # edges from data: blocks side by side, merges in order
+scheduled = decode().task_graph()           # edges from data: blocks side by side, merges in order
 
 
 if __name__ == "__main__":
-    program = scheduled.compile()
+    program = scheduled.compile(arch="ascend_910b")
     for data in FIRST, draw([5, 300, 64], seed=1):
         program.run(**data)
         np.testing.assert_allclose(data["out"], expected(**data)["out"], atol=2e-5)

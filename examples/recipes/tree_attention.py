@@ -8,7 +8,7 @@ of its children is right. The longest right path is accepted, and its rows are m
 
 import numpy as np
 
-from pto_wsp import DenseDyn, DispatchPolicy, DType, In, Out, P, Tensor, Tile, kernel, pto, workload
+from pto_wsp import DenseDyn, DType, In, Out, P, Tensor, Tile, kernel, pto, workload
 
 F32, I32 = DType.F32, DType.I32
 N, S, D, VOCAB, SCALE = 16, 128, 32, 64, 32 ** -0.5       # nodes of a tree at most, tokens of a cache, width, tokens there are
@@ -52,12 +52,10 @@ def expected(K, V, k, v, above, drafts, lens, accepted, following, **rest):
 @kernel
 def attend(q: In[Tile[N, D, F32]], K: In[Tile[S, D, F32]], V: In[Tile[S, D, F32]], k: In[Tile[N, D, F32]], v: In[Tile[N, D, F32]],
            above: In[Tile[N, N, I32]], head: In[Tile[D, VOCAB, F32]], choice: Out[Tile[N, 1, I32]]):
-    cached = np.where(pto.iota((1, S)) < K.valid[0], q @ K.T * SCALE, -np.inf)
-    drafted = np.where(above != 0, q @ k.T * SCALE, -np.inf)
-    top = np.maximum(cached.max(axis=1, keepdims=True), np.maximum(drafted.max(axis=1, keepdims=True), -1e30))
-    old, new = np.exp(cached - top), np.exp(drafted - top)                  # nodes that are not there have no weight at all
-    out = (old @ V + new @ v) / np.maximum(old.sum(axis=1, keepdims=True) + new.sum(axis=1, keepdims=True), 1e-30)
-    pto.store(choice, (out @ head).argmax(axis=1, keepdims=True))
+    cached = np.where(pto.iota((1, S)) < K.valid[0], q @ K.T * SCALE, -1e30)
+    drafted = np.where(above != 0, q @ k.T * SCALE, -1e30)
+    weight = pto.softmax(np.concatenate([cached, drafted], axis=1))
+    pto.store(choice, ((weight[:, :S] @ V + weight[:, S:] @ v) @ head).argmax(axis=1, keepdims=True))
 
 
 @kernel
@@ -85,23 +83,24 @@ FIRST = draw([100, 3, 50, 0], [16, 5, 1, 9])
 lens, K, V, q, k, v = (Tensor(FIRST[name]) for name in ("lens", "K", "V", "q", "k", "v"))
 above, drafts, head, accepted, following = (Tensor(FIRST[name]) for name in ("above", "drafts", "head", "accepted", "following"))
 requests = DenseDyn(FIRST["requests"])
+choice, path = (Tensor.empty((requests, N, 1), I32) for _ in range(2))
 
 
 @workload
 def speculate():
     for b in P(requests):
-        choice, path = Tensor.empty((N, 1), I32), Tensor.empty((N, 1), I32)
-        attend[b](q[b], K[b, :lens[b]].clip(S, D), V[b, :lens[b]].clip(S, D), k[b], v[b], above[b], head, choice)
-        accept[b](choice, drafts[b], above[b], path, accepted[b], following[b])
+        attend[b](q[b], K[b, :lens[b]].clip(S, D), V[b, :lens[b]].clip(S, D), k[b], v[b], above[b], head, choice[b])
+        accept[b](choice[b], drafts[b], above[b], path[b], accepted[b], following[b])
+    for b in P(requests):                                                   # another loop: all trees are on their way before one is read
         end = slice(lens[b], lens[b] + accepted[b, 0, 0])
-        compact[b](k[b], v[b], path, K[b, end].clip(N, D), V[b, end].clip(N, D))
+        compact[b](k[b], v[b], path[b], K[b, end].clip(N, D), V[b, end].clip(N, D))
 
 
-scheduled = speculate().dispatch(DispatchPolicy.work_steal(4)).task_graph()
+scheduled = speculate().task_graph()
 
 
 if __name__ == "__main__":
-    program = scheduled.compile()
+    program = scheduled.compile(arch="ascend_910b")
     for data in FIRST, draw([64, 112], [12, 16], seed=1):
         wanted = expected(**data)
         program.run(**data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp import Workload
+from pto_wsp import PtoError, Workload
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 Data = dict[str, Any]
@@ -31,6 +32,10 @@ class Recipe:
     @property
     def path(self) -> Path:
         return FOLDER / f"{self.name}.py"
+
+    @property
+    def lines(self) -> list[str]:
+        return self.path.read_text(encoding="utf-8").splitlines()
 
     @property
     def module(self) -> ModuleType:
@@ -69,6 +74,44 @@ RECIPES = {recipe.name: recipe for recipe in (
     Recipe("mamba2", "scan", (([0],), ([32, 33, 31, 0, 0, 1],))),
     Recipe("generation", "generate", (([1],), ([30, 1, 2, 3, 17, 8], 20), ([3], 0))),
 )}
+
+
+ARCH = "ascend_910b"      # the machine of the page's cycles, and of the files' own runs
+
+
+@cache
+def refusal(name: str, target: str, runtime: str | None = None) -> PtoError | None:
+    """Return the error with which a target refuses a recipe, or None where it makes a package."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)       # what is recorded and not enforced
+        try:
+            RECIPES[name].scheduled.compile(target=target, options={"runtime": runtime} if runtime else {})
+        except PtoError as error:
+            return error
+    return None
+
+
+def page_table() -> str:
+    """Return the table of docs/recipes.md."""
+    rows = [("recipe", "lines", "tasks", "cycles, no schedule", "its schedule", "`cpu_sim`, `interp`", "`ascend_npu`",
+             "for `host_build_graph`", "`pto`"), ("---",) * 9]
+    for recipe in RECIPES.values():
+        stats = [scheduled.compile(target="interp", arch=ARCH).run(**recipe.draws()[0]).stats
+                 for scheduled in (recipe.plain, recipe.scheduled)]
+        targets = (("ascend_npu", None), ("ascend_npu", "host_build_graph"), ("pto", None))
+        rows.append((f"[{recipe.name}](../examples/recipes/{recipe.path.name})", str(len(recipe.lines)), str(stats[1].task_count),
+                     *(f"{each.total_cycles:,}" for each in stats), "runs", *(_taken(recipe, *target) for target in targets)))
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+
+
+def _taken(recipe: Recipe, target: str, runtime: str | None) -> str:
+    error = refusal(recipe.name, target, runtime)
+    if error is None:
+        return "a package"
+    assert error.span is not None and Path(error.span.file) == recipe.path
+    there = recipe.lines[error.span.line - 1][error.span.column - 1:].partition("(")[0]
+    why = f"has no form of `{there}`" if target == "pto" else error.message.partition(" cannot ")[2].replace("read", "cannot read")
+    return f"refused, {error.code}: {why}"
 
 
 @cache

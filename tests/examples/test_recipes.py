@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 from pto_wsp import DispatchPolicy, DType, Program, TaskWindow, WindowMode, Workload
-from tests.examples.recipes import FOLDER, RECIPES, Array, Recipe
+from tests.docs.test_blocks import blocks_of
+from tests.examples.recipes import ARCH, FOLDER, RECIPES, Array, Recipe, page_table
+from tests.npu.harness import FAMILIES, check_package
 from tests.tolerances import SUMS, assert_identical, assert_near
 
 OTHER_SCHEDULES: dict[str, Callable[[Recipe], Workload]] = {
@@ -19,7 +22,14 @@ OTHER_SCHEDULES: dict[str, Callable[[Recipe], Workload]] = {
     "narrow window": lambda recipe: recipe.plain.dispatch(DispatchPolicy.round_robin(3)).task_graph(
         window=TaskWindow(4, "tasks", WindowMode.STALL)),
 }
+PAGE = FOLDER.parents[1] / "docs" / "recipes.md"
 every_recipe = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+
+
+def section(recipe: Recipe) -> str:
+    """Return the part of the page that begins with a link to the recipe's file."""
+    link = f"\n[{recipe.path.name}](../examples/recipes/{recipe.path.name})"
+    return PAGE.read_text(encoding="utf-8").partition(link)[2].partition("\n## ")[0]
 
 
 def runs(recipe: Recipe, program: Program) -> list[dict[str, Array]]:
@@ -50,7 +60,7 @@ def test_every_recipe_is_in_the_table() -> None:
 
 @every_recipe
 def test_a_recipe_is_short(recipe: Recipe) -> None:
-    assert len(recipe.path.read_text(encoding="utf-8").splitlines()) < 110
+    assert len(recipe.lines) < 110
 
 
 @every_recipe
@@ -58,18 +68,42 @@ def test_a_recipe_runs_as_a_script(recipe: Recipe, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(recipe.path)], cwd=tmp_path, text=True, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == 2 and not list(tmp_path.iterdir())
+    assert f"```text\n{done.stdout}```" in section(recipe), f"docs/recipes.md shows another output of {recipe.name}:\n{done.stdout}"
+
+
+@every_recipe
+def test_the_page_shows_the_lines_of_the_file(recipe: Recipe) -> None:
+    blocks = blocks_of(section(recipe))
+    assert blocks and all(block.code in recipe.path.read_text(encoding="utf-8") for block in blocks)
+
+
+@pytest.mark.slow
+def test_the_page_says_what_each_target_makes_of_a_recipe() -> None:
+    table = page_table()
+    assert table in PAGE.read_text(encoding="utf-8"), f"the table of docs/recipes.md is\n{table}"
+
+
+@pytest.mark.slow
+@every_recipe
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_package_of_a_recipe_gives_what_its_golden_says(recipe: Recipe, family: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)       # what is recorded and not enforced
+        program = recipe.scheduled.compile(target="ascend_npu", arch={"a2a3": "ascend_910b", "a5": "ascend_950"}[family])
+    assert program.artifact_dir is not None
+    check_package(program.artifact_dir, family, params={"steps": 24} if recipe.name == "generation" else None)
 
 
 @every_recipe
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 def test_a_recipe_gives_numpys_numbers(recipe: Recipe, target: str) -> None:
     options = {"threads": 3} if target == "cpu_sim" else {}
-    compare(recipe, runs(recipe, recipe.scheduled.compile(target=target, **options)))
+    compare(recipe, runs(recipe, recipe.scheduled.compile(target=target, arch=ARCH, **options)))
 
 
 @every_recipe
 def test_a_recipe_verifies(recipe: Recipe) -> None:
-    program = recipe.scheduled.compile(threads=3)
+    program = recipe.scheduled.compile(arch=ARCH, threads=3)
     for data in recipe.draws():
         program.verify(**data)
 
