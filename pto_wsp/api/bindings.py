@@ -232,8 +232,8 @@ class BoundBefore:
 
 def unknown_name(plan: TaskPlan, name: str) -> BindingError:
     """Return the error for a name that the plan does not have."""
-    names: Sequence[str] = [named for named in (*(slot.ref.name for slot in plan.tensors), *(symbol.name for symbol in plan.symbols),
-                                                *(axis.name for axis in plan.axes)) if named]
+    names: Sequence[str] = [named for named in (*(slot.ref.name for slot in plan.tensors if not slot.fresh),
+                                                *(symbol.name for symbol in plan.symbols), *(axis.name for axis in plan.axes)) if named]
     near = nearest(name, names)
     return BindingError(f"the program has nothing called `{name}` to bind", here(),
                         expected=f"one of {', '.join(dict.fromkeys(names)) or 'nothing: it has no named tensors, symbols or axes'}",

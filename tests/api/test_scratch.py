@@ -329,6 +329,9 @@ def test_it_cannot_be_bound(target: str) -> None:
     program = by_way_of("inside", X, Y).compile(target)
     with pytest.raises(BindingError, match="`tmp` is not bound: the workload makes it"):
         program.execute(tmp=np.zeros((1, 4), np.int64))
+    with pytest.raises(BindingError) as caught:
+        program.execute(other=np.zeros((1, 4), np.int64))
+    assert caught.value.expected is not None and "X, " in caught.value.expected and "tmp" not in caught.value.expected
 
 
 def test_a_view_outside_it_is_an_error_when_compiling() -> None:

@@ -70,7 +70,7 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
         kwargs, label = {**kwargs, "label": label}, None
     bound = _bind(definition, args, kwargs, span)
     if definition.size_names:
-        definition = definition.sized(_sizes(definition, bound, span))
+        definition = definition.sized(_sizes(definition, bound, trace, frame, span))
     constexprs = {p.name: bound[p.name] for p in definition.params if isinstance(p.annotation, ConstexprAnnotation)}
     dtypes = {p.name: _view_of(definition, p, bound[p.name], span).dtype
               for p in definition.params if isinstance(p.annotation, TensorAnnotation)}
@@ -108,7 +108,7 @@ def _bind(definition: KernelDef, args: Sequence[object], kwargs: Mapping[str, ob
     return {name: positional[name] if name in positional else kwargs[name] for name in names}
 
 
-def _sizes(definition: KernelDef, bound: Mapping[str, object], span: Span) -> dict[str, int]:
+def _sizes(definition: KernelDef, bound: Mapping[str, object], trace: WorkloadTrace, frame: FrameType, span: Span) -> dict[str, int]:
     """Return the number of each name in the tile types of a kernel, from the views bound to them.
 
     Raises: T201 for a size that is known only in a run, or not the same for every view.
@@ -118,7 +118,9 @@ def _sizes(definition: KernelDef, bound: Mapping[str, object], span: Span) -> di
         if not isinstance(param.annotation, SizedTileAnnotation):
             continue
         at = argument_span(span, param.name, position)
-        view, tile = _view_of(definition, param, bound[param.name], at).view, param.annotation.type
+        handled, tile = _view_of(definition, param, bound[param.name], at), param.annotation.type
+        trace.keep(handled.owner)
+        view = trace.named_view(handled.view, frame, span)
         dims = _dims(definition, param, view, at, expected=repr(tile))
         for name, dim in zip((tile.rows, tile.cols)[-len(dims):], dims, strict=True):
             if isinstance(name, str):

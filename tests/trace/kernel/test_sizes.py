@@ -114,6 +114,7 @@ def in_workload(body: Callable[[], object]) -> Callable[[], object]:
 
 
 V = Tensor(X, name="V")
+HELD, LENS = Tensor(X), Tensor(np.array([3, 20]))       # named by their variables
 
 
 @pytest.mark.parametrize(("mistake", "code", "found"), [
@@ -132,6 +133,7 @@ V = Tensor(X, name="V")
     (in_workload(lambda: scale(V, V[:1, :4], V)), "T201", "C = 4"),
     (in_workload(lambda: gram(V, V)), "T201", "M = 48"),
     (in_workload(lambda: ones(V[:Symbol("n")])), "T201", "n, a view of `V` [70, 48]"),
+    (in_workload(lambda: ones(HELD[:LENS[1]])), "T201", "LENS[1], a view of `HELD` [70, 48]"),
     (in_workload(lambda: ones(Tensor(np.zeros((2, 2, 2), np.float32)))), "T103", None),
     (in_workload(lambda: ones(Tensor(np.zeros((2, 2), np.float64)))), "T102", None),
     (in_workload(lambda: ones(3)), "T205", "int: 3"),
