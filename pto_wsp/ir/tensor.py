@@ -30,7 +30,7 @@ from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError,
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType, DTypeLike
 from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_of
-from pto_wsp.ir.indexing import MAX_RANK, clip, cut, element, pick, reshape, whole_number
+from pto_wsp.ir.indexing import MAX_RANK, at_most, clip, cut, element, pick, reshape, whole_number
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Counted, Extent, Shape, Symbolic, as_scalar, tensors_read
@@ -57,14 +57,16 @@ class Body(Protocol):
 class Watcher:
     """The callbacks of a trace: each Tensor.empty made, and each dimension whose extent is used as a number."""
 
+    body: Callable[[], Body | None]
     made: Callable[[Tensor], None]
     read: Callable[[TensorRef, int], None]
 
 
 @contextmanager
-def watch_tensors(made: Callable[[Tensor], None], read: Callable[[TensorRef, int], None]) -> Iterator[None]:
-    """Install the callbacks for the duration of a `with` block; `made` may set `made_in`."""
-    token = _watcher.set(Watcher(made, read))
+def watch_tensors(body: Callable[[], Body | None], made: Callable[[Tensor], None],
+                  read: Callable[[TensorRef, int], None]) -> Iterator[None]:
+    """Install the callbacks for the duration of a `with` block. `body`: returns the body that a new Tensor.empty belongs to, if any."""
+    token = _watcher.set(Watcher(body, made, read))
     try:
         yield
     finally:
@@ -325,12 +327,12 @@ class Tensor(TensorView):
     @property
     def sized_by_runs(self) -> bool:
         """Tell whether each run makes or binds an array of its own size: the shape has symbols, and there is no data."""
-        return self.data is None and bool(self.view.steps)
+        return self.data is None and self.made_in is None and bool(self.view.steps)
 
     @property
     def unsized(self) -> bool:
         """Tell whether only a run knows the shape: there is no data, and a symbol of the shape has no initial value."""
-        return self.data is None and not all(isinstance(as_declared(size), s.Const) for size in self.sizes)
+        return self.sized_by_runs and not all(isinstance(as_declared(size), s.Const) for size in self.sizes)
 
     def promise(self, contract: Contract) -> None:
         """Declare a contract of the elements; it is checked when an array is bound."""
@@ -344,20 +346,23 @@ class Tensor(TensorView):
     def empty(shape: Sequence[object], dtype: DTypeLike, name: str | None = None) -> Tensor:
         """Return a tensor for intermediate results: memory of the program, undefined before the first write.
 
-        In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration. Elsewhere an extent may be a
-        Symbol, the size of an axis, or arithmetic on them: each run then has as much memory as the extent says.
+        In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration. An extent may be a Symbol, the
+        size of an axis, or arithmetic on them: each run then has as much memory as the extent says. In a body it may depend on loop
+        variables and on elements of tensors, too; `minimum(64, n)` allocates 64.
 
-        Raises: D101 for a shape that is none, and for symbols in the shape of a tensor that a body makes.
+        Raises: D101 for a shape that is none, and for an extent that depends on anything else.
         """
-        tensor = Tensor(None, shape, dtype, name)
-        tensor.intermediate = True
         watcher = _watcher.get()
+        body = None if watcher is None else watcher.body()
+        if body is None:
+            tensor = Tensor(None, shape, dtype, name)
+        else:
+            extents, cuts = _sizes(shape, in_body=True)
+            tensor = Tensor(None, extents, dtype, name)
+            tensor.view, tensor.made_in = View(tensor.ref, cuts), body
+        tensor.intermediate = True
         if watcher is not None:
             watcher.made(tensor)
-        if tensor.made_in is not None and tensor.view.steps:
-            raise TensorDataError("a Tensor.empty made in a body has a shape of numbers", here(), found=repr(shape),
-                                  help="make it in front of the body, or as large as it may get, and cut it: "
-                                       "Tensor.empty((64, 8), F32)[:n]")
         if tensor.made_in is None and not tensor.view.steps:
             tensor.data = np.empty(tensor.ref.shape, tensor.dtype.np)
         return tensor
@@ -445,11 +450,13 @@ def _extents(shape: tuple[object, ...]) -> tuple[int, ...]:
 _SIZED_BY_RUNS = 1    # the declared extent where only a run knows it: nothing is proved from it, because a run may bind any
 
 
-def _sizes(shape: Sequence[object]) -> tuple[tuple[int, ...], tuple[Cut, ...]]:
+def _sizes(shape: Sequence[object], *, in_body: bool = False) -> tuple[tuple[int, ...], tuple[Cut, ...]]:
     """Return the declared extents of a shape, and the cuts that make the tensor as large as its symbols say.
 
-    Raises: D101 for what is no shape, and for an extent that depends on more than symbols.
+    `in_body`: of a tensor that a body allocates, as large as the upper bound of an extent that has one.
+    Raises: D101 for what is no shape, and for an extent that depends on more than symbols, in a body on more than its variables and data.
     """
+    kinds = (s.SymbolRef, s.Const, s.Var, s.Element, s.DimOf) if in_body else (s.SymbolRef, s.Const)
     if not isinstance(shape, Iterable) or isinstance(shape, Symbolic):
         raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape))
     entries: list[object] = list(shape)
@@ -458,11 +465,15 @@ def _sizes(shape: Sequence[object]) -> tuple[tuple[int, ...], tuple[Cut, ...]]:
         if not isinstance(entry, Symbolic | Counted):
             continue
         node = as_scalar(entry)
-        if not s.scalar_dtype(node).is_integer or not all(isinstance(leaf, s.SymbolRef | s.Const) for leaf in s.leaves(node)):
+        if not s.scalar_dtype(node).is_integer or not all(isinstance(leaf, kinds) for leaf in s.leaves(node)):
+            more = "a loop variable, an element of a tensor, " if in_body else ""
             raise TensorDataError("this is no extent of a tensor", here(), found=repr(entry),
-                                  expected="a whole number, a Symbol, the size of an axis, or arithmetic on them")
-        known = as_declared(node)
-        entries[dim] = max(int(known.value), 0) if isinstance(known, s.Const) else _SIZED_BY_RUNS
+                                  expected=f"a whole number, a Symbol, the size of an axis, {more}or arithmetic on them")
+        known, most = as_declared(node), at_most(node) if in_body else None
+        if most is not None:
+            entries[dim] = most
+        else:
+            entries[dim] = max(int(known.value), 0) if isinstance(known, s.Const) else _SIZED_BY_RUNS
         if not isinstance(node, s.Const):
             cuts.append(Cut(dim, s.Const(0), node))
     return _extents(tuple(entries)), tuple(cuts)

@@ -166,8 +166,8 @@ class _WorkloadChecker:
             case flow.SetSlot(slot, value):
                 if not 0 <= slot < N_SLOTS or self._scalar(value).is_float:
                     refuse(f"slot {slot} set to {print_scalar(value):.80}", expected=f"a whole number in a slot, 0 .. {N_SLOTS - 1}")
-            case flow.Fresh(tensor):
-                self._make(tensor)
+            case flow.Fresh(tensor, sizes=sizes):
+                self._make(tensor, sizes)
             case flow.Pipeline(processes):
                 for process in processes:
                     self._process(process)
@@ -240,7 +240,11 @@ class _WorkloadChecker:
         if self._ends.setdefault((type(end), end.id), end) != end or not end.name.strip() or not 0 <= depth <= MAX_DEPTH:
             refuse(f"{end!r:.200}", expected="one name and one depth for each channel and event")
 
-    def _make(self, tensor: TensorRef) -> None:
+    def _make(self, tensor: TensorRef, sizes: tuple[s.Scalar, ...]) -> None:
+        fits = [self._scalar(size).is_integer and (not isinstance(size, s.Const) or size.value == extent)
+                for size, extent in zip(sizes, tensor.shape, strict=False)]
+        if sizes and (len(sizes) != tensor.rank or not all(fits)):
+            refuse(f"the tensor {tensor.shown!r:.60} of size {sizes!r:.200}", expected="a whole number for each dimension")
         if tensor.id in self._used or tensor.id in self._fresh:
             refuse(f"the tensor {tensor.shown!r:.60} is made where it is used already")
         self._tensors.check(tensor)
