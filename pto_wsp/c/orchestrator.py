@@ -72,11 +72,13 @@ from pto_wsp.ir.waits import HandleUses, handle_uses
 from pto_wsp.values import dataclass
 
 
-def allocate(item: PlanFresh, names: CNames) -> Iterator[c.Stmt]:
+def allocate(item: PlanFresh, names: CNames, after: str | None) -> Iterator[c.Stmt]:
     """Yield the statements that allocate a tensor of a body."""
     ref = names.plan.tensors[item.tensor].ref
     yield from names.declare("pto_tensor", names.tensors[ref.id], c.Braces((c.Int(0),), "pto_tensor"))
-    dims: c.Expr = c.Braces(tuple(map(c.Int, ref.shape)), "const int64_t[]") if ref.shape else c.Int(0)
+    yield from ready(item.note, names, after)
+    sizes = tuple(map(names.scalar, item.sizes)) or tuple(map(c.Int, ref.shape))
+    dims: c.Expr = c.Braces(sizes, "const int64_t[]") if sizes else c.Int(0)
     made = c.Call("sink->fresh", (c.Name("sink"), names.tensor(ref), c.Int(ref.dtype.nbytes), c.Int(ref.rank), dims))
     yield c.If(made, (c.Return(STATUS),))
 
@@ -484,7 +486,7 @@ class _Lowering:
                 yield from self._free(after, needed, lambda inner, join: self._sides(item, after, inner, join))
             case Fresh():
                 yield c.Comment(f"{item.span.short}: {self.plan.tensors[item.tensor].ref.shown}")
-                yield from allocate(item, self.names)
+                yield from allocate(item, self.names, after)
             case Pipeline():
                 yield c.Comment(f"{item.span.short}: {', '.join(process.name for process in item.processes)} side by side")
                 yield c.Block(tuple(start_pipeline(item, self.names, after or "after")))

@@ -76,8 +76,8 @@ def _own_form(item: Item) -> Iterator[tuple[str, Span]]:
                 yield "walk.ragged", item.span
         case SetSlot():
             yield "slot", item.span
-        case Fresh():
-            yield "fresh", item.span
+        case Fresh(sizes=sizes):
+            yield "fresh.sized" if sizes else "fresh", item.span
         case Sides(sides):
             yield "combine", next((inner.leaf.span if isinstance(inner, Do) else inner.span
                                    for side in sides for inner in side.items if isinstance(inner, Do | Loop)), UNKNOWN)
@@ -101,7 +101,8 @@ def _evaluations(item: Item) -> Iterator[tuple[Span, object]]:
             yield from ((each.span, each.scalars) for each in evaluations(item))
 
 
-_INSTEAD = {"pipeline.fresh": "make it in front of the pipeline, or in a body that waits for nothing; or "}
+_INSTEAD = {"fresh.sized": "say how large it may get, Tensor.empty((minimum(64, n), 8), F32); or ",
+            "pipeline.fresh": "make it in front of the pipeline, or in a body that waits for nothing; or "}
 
 
 def _help(form: str) -> str:

@@ -135,9 +135,9 @@ def _scaled(range_: Range, by: int) -> Range:
     return range_[0] * by, range_[1] * by
 
 
-def _clipped(axis: _ReachedDim, limit: int, extent: int) -> _ReachedDim:
+def _clipped(axis: _ReachedDim, limit: int | None, extent: int) -> _ReachedDim:
     """Return an axis of at most `limit` positions: its end is known where its begin is, up to the declared extent."""
-    if axis.begin is None:
+    if axis.begin is None or limit is None:
         return axis
     end = min(axis.begin[1] + limit * axis.step, extent)
     return _ReachedDim(axis.dim, axis.begin, (0, end if axis.end is None else min(end, axis.end[1])), axis.step)

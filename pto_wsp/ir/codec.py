@@ -83,8 +83,8 @@ class NodeCodec:
         if unknown or missing:
             wrong = f"with {sorted(unknown)}" if unknown else f"without {', '.join(missing)}"
             raise DataFormatError("this JSON is not a workload", here(), found=f"{kind} {wrong}")
-        given = {field.attribute: self.from_data(values.get(field.tag, "")) for field in entry.fields
-                 if field.tag in values or field.optional}
+        given = {field.attribute: self.from_data(values[field.tag]) if field.tag in values else field.empty
+                 for field in entry.fields if field.tag in values or (field.optional and "." not in field.attribute)}
         if self._tags.note is not None and "note" in field_names(node):
             noted = {name.partition(".")[2]: given.pop(name) for name in [*given] if "." in name}
             given["note"] = self._tags.note(**noted)

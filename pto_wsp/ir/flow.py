@@ -109,10 +109,15 @@ class SetSlot(Generic[Note]):
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh(Generic[Tensor]):
-    """Make a tensor anew: another tensor each time control comes here, until the end of the sequence around."""
+class Fresh(Generic[Note, Tensor]):
+    """Make a tensor anew: another tensor each time control comes here, until the end of the sequence around.
+
+    `sizes`: its extents where they are not all those declared, evaluated behind the note; () otherwise.
+    """
 
     tensor: Tensor
+    note: Note
+    sizes: tuple[Scalar, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
@@ -208,12 +213,13 @@ class Sequence(Generic[Leaf, Note, Channel, Event, Tensor]):
 Communication: TypeAlias = Union[       # noqa: UP007
     Consume[Leaf, Note, Channel, Event, Tensor], Send[Note, Channel], Receive[Channel], RecordEvent[Event], AwaitEvent[Event]]
 Flow: TypeAlias = Union[       # noqa: UP007
-    Do[Leaf], Loop[Leaf, Note, Channel, Event, Tensor], Choice[Leaf, Note, Channel, Event, Tensor], SetSlot[Note], Fresh[Tensor],
+    Do[Leaf], Loop[Leaf, Note, Channel, Event, Tensor], Choice[Leaf, Note, Channel, Event, Tensor], SetSlot[Note], Fresh[Note, Tensor],
     Sides[Leaf, Note, Channel, Event, Tensor], Sequence[Leaf, Note, Channel, Event, Tensor], Pipeline[Leaf, Note, Channel, Event, Tensor],
     Send[Note, Channel], Receive[Channel], Consume[Leaf, Note, Channel, Event, Tensor], RecordEvent[Event], AwaitEvent[Event]]
 
 Evaluating: TypeAlias = Union[       # noqa: UP007
-    Loop[Leaf, Note, Channel, Event, Tensor], Branch[Leaf, Note, Channel, Event, Tensor], SetSlot[Note], Send[Note, Channel]]
+    Loop[Leaf, Note, Channel, Event, Tensor], Branch[Leaf, Note, Channel, Event, Tensor], SetSlot[Note], Send[Note, Channel],
+    Fresh[Note, Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +281,8 @@ def evaluations(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Evaluat
             return (Evaluation(item, (value,), item.span),)
         case Send(payload=payload):
             return (Evaluation(item, payload, item.span),)
+        case Fresh(sizes=sizes) if sizes:
+            return (Evaluation(item, sizes, item.span),)
         case _:
             return ()
 
@@ -293,6 +301,8 @@ def with_notes(item: Flow[Leaf, Note, Channel, Event, Tensor],
             return replace(item, note=change(item.note, (value,)))
         case Send(payload=payload):
             return replace(item, note=change(item.note, payload))
+        case Fresh(sizes=sizes) if sizes:
+            return replace(item, note=change(item.note, sizes))
         case _:
             return item
 

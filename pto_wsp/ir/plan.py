@@ -118,6 +118,7 @@ class CheckKind(Enum):
     RESHAPE = "a view is reshaped that is not contiguous as it is bound"
     ROOM = "a task alone needs more than the whole window"
     KEY = "a key of the schedule gives a number that means nothing"
+    SIZE = "a tensor has an extent below 0, or fits no memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ PlanLoop: TypeAlias = Loop[Submit, Precondition, int, int, int]
 PlanBranch: TypeAlias = Branch[Submit, Precondition, int, int, int]
 PlanChoice: TypeAlias = Choice[Submit, Precondition, int, int, int]
 PlanEvaluating: TypeAlias = Evaluating[Submit, Precondition, int, int, int]
-PlanFresh: TypeAlias = Fresh[int]
+PlanFresh: TypeAlias = Fresh[Precondition, int]
 PlanSend: TypeAlias = Send[Precondition, int]
 PlanReceive: TypeAlias = Receive[int]
 PlanConsume: TypeAlias = Consume[Submit, Precondition, int, int, int]

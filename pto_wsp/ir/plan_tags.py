@@ -21,7 +21,7 @@ PLAN_TAGS = Tags({
     flow.Branch: "Branch: condition body checks=note.checks waits=note.waits ~span",
     flow.Choice: "Choice: branches otherwise",
     flow.SetSlot: "SetSlot: slot value checks=note.checks waits=note.waits ~span",
-    flow.Fresh: "Fresh: slot=tensor ~span",
+    flow.Fresh: "Fresh: slot=tensor *sizes *checks=note.checks *waits=note.waits ~span",
     flow.Send: "Send: channel payload after! site! checks=note.checks waits=note.waits ~span",
     flow.Receive: "Receive: channel vars site! ~span",
     flow.Consume: "Consume: channel vars body site! ~span",
@@ -39,7 +39,7 @@ PLAN_TAGS = Tags({
                                     "release_every "
                           "window window_unit full_window start_after submit_cycles dispatch_cycles retire_cycles bytes_per_cycle columns",
 }, {
-    m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY",
+    m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY SIZE",
     execution_rules.TaskField: "Column: LANE POOL PRIORITY POSITION BYTES",
     execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES",
     execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",

@@ -85,8 +85,10 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
         case SetSlot(slot, value):
             yield from _before(plan, item.note, pad)
             yield f"{pad}slot[{slot}] = {print_scalar(value)}"
-        case Fresh(slot):
-            yield f"{pad}make {plan.tensors[slot].ref.shown}"
+        case Fresh(slot, sizes=sizes):
+            yield from _before(plan, item.note, pad)
+            shape = f" [{', '.join(map(print_scalar, sizes))}]" if sizes else ""
+            yield f"{pad}make {plan.tensors[slot].ref.shown}{shape}"
         case Pipeline(processes):
             for process in processes:
                 yield f"{pad}process {process.name}{f' × {process.replicas}' if process.replicas > 1 else ''} in stream {process.stream}:"

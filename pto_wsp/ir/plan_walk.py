@@ -5,12 +5,14 @@ The number of a check identifies it in a failed run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Items
 from dataclasses import replace
 
 from pto_wsp.ir.flow import (
     Choice,
     Do,
+    Fresh,
     Loop,
     Receive,
     Sequence,
@@ -21,16 +23,32 @@ from pto_wsp.ir.flow import (
     rewrite,
     rewrite_leaves,
     slots_set,
+    walk,
 )
 from pto_wsp.ir.plan import Check, Item, Precondition, Submit, TaskPlan
 from pto_wsp.ir.rewrite import nodes
-from pto_wsp.ir.scalar import SlotValue, Var
+from pto_wsp.ir.scalar import Const, Scalar, SlotValue, Var, mul
 from pto_wsp.values import dataclass
 
 
 def slots_used(plan: TaskPlan) -> tuple[int, ...]:
     """Return the orchestrator's slots that a plan sets or reads, ascending."""
     return tuple(sorted({*slots_set(plan.body), *(node.slot for node in nodes(plan.body) if isinstance(node, SlotValue))}))
+
+
+def sizes_made(plan: TaskPlan) -> Mapping[int, tuple[Scalar, ...]]:
+    """Return the extents of the tensors that bodies allocate, by the tensor's id."""
+    refs = {number: slot.ref for number, slot in enumerate(plan.tensors) if slot.fresh}
+    sizes: dict[int, tuple[Scalar, ...]] = {ref.id: tuple(map(Const, ref.shape)) for ref in refs.values()}
+    return sizes | {refs[item.tensor].id: item.sizes for item in walk(plan.body) if isinstance(item, Fresh) and item.sizes}
+
+
+def dense_stride(sizes: Items[Scalar], dim: int) -> Scalar:
+    """Return the stride of a dimension of a contiguous tensor, in elements."""
+    stride: Scalar = Const(1)
+    for size in sizes[dim + 1:]:
+        stride = mul(stride, Const(max(1, int(size.value))) if isinstance(size, Const) else size)
+    return stride
 
 
 def notes_of(item: Item) -> tuple[Precondition, ...]:

@@ -29,7 +29,7 @@ PLAIN: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str
 
 class FieldTag(NamedTuple):
     """A field of a node: its tag, its attribute (`note.checks`: of the node's note), whether the field counts in comparisons, and whether
-    data must have the field although the class has a default. `optional`: a text that data leave out where the text is empty.
+    data must have the field although the class has a default. `optional`: data leave the field out where it is `empty`.
     """
 
     tag: str
@@ -37,6 +37,7 @@ class FieldTag(NamedTuple):
     counts: bool
     needed: bool = False
     optional: bool = False
+    empty: str | tuple[()] = ""
 
 
 class NodeTag(NamedTuple):
@@ -58,7 +59,7 @@ class EnumTag(NamedTuple):
 class Tags:
     """The table of a level: tags of its classes, of its enums, and of all of the level below.
 
-    `nodes` and `enums`: for each class `"Tag: field field=attribute ~field field!"` and `"Tag: MEMBER MEMBER=NAME"`.
+    `nodes` and `enums`: for each class `"Tag: field field=attribute ~field ?text *sequence field!"` and `"Tag: MEMBER MEMBER=NAME"`.
     `wrappers`: classes with one field, which are spelled as what stands in it, each with the classes that stand in it.
     `level`: what the type variables of the control tree are at this level; `note`: the class of its notes, which are spelled in their node.
     """
@@ -140,8 +141,8 @@ def _parts(text: str, prefix: str) -> tuple[str, str, Iterator[tuple[str, str]]]
 
 def _node(text: str, prefix: str) -> NodeTag:
     tag, json, parts = _parts(text, prefix)
-    return NodeTag(tag, json, tuple(FieldTag(name.strip("~?!"), attribute.strip("~?!"), not name.startswith("~"), name.endswith("!"),
-                                             name.startswith("?"))
+    return NodeTag(tag, json, tuple(FieldTag(name.strip("~?*!"), attribute.strip("~?*!"), not name.startswith("~"), name.endswith("!"),
+                                             name.startswith(("?", "*")), () if name.startswith("*") else "")
                                     for name, attribute in parts))
 
 
@@ -240,7 +241,7 @@ WORKLOAD_TAGS = Tags({
     flow.Branch: "Branch: condition body ~span",
     flow.Choice: "Choice: branches otherwise",
     flow.SetSlot: "SetSlot: slot value ~span",
-    flow.Fresh: "Fresh: tensor ~span",
+    flow.Fresh: "Fresh: tensor *sizes ~span",
     wl.Fixed: "Fixed: tensor dim ~span",
     flow.Sides: "Combine: sides",
     wl.ChannelRef: "ChannelRef: id name depth",

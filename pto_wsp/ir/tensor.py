@@ -26,118 +26,20 @@ import numpy as np
 import numpy.typing as npt
 
 from pto_wsp.calls import user_call, user_calls
-from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError, ValueUseError, ViewBoundsError, ViewIndexError
+from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError, ValueUseError, ViewIndexError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType, DTypeLike
 from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_of
+from pto_wsp.ir.indexing import MAX_RANK, at_most, clip, cut, element, pick, reshape, whole_number
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.ir.symbolic import Counted, Extent, Shape, Symbolic, as_scalar, has_scalar, tensors_read
-from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, as_declared, declared, place_of, print_view
+from pto_wsp.ir.symbolic import Counted, Extent, Shape, Symbolic, as_scalar, tensors_read
+from pto_wsp.ir.view import Cut, Permute, View, ViewDim, as_declared, declared, place_of, print_view
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 from pto_wsp.wording import nearest
 
-
-# -- indexing ----------------------------------------------------------------------------------------------------------
-def pick(view: View, dim: int, entry: object) -> View:
-    """Return the view at one position of a dimension, which the result no longer has.
-
-    Raises: T301 for a constant out of range, T302 for a value that is not an index.
-    """
-    if isinstance(entry, Counted):
-        raise ViewIndexError("an axis is no index", here(), found=repr(entry),
-                             expected="a position of the axis", help="loop over the axis, `for i in P(axis)`, and index with i")
-    extent = place_of(view).dims[dim].extent
-    index = _from_end(_index(entry), extent)
-    _check_constant(view, dim, index, extent, entry, below=True)
-    return View(view.tensor, (*view.steps, Pick(dim, index)))
-
-
-def cut(view: View, dim: int, entry: slice) -> View:
-    """Return the view of a slice of a dimension.
-
-    Raises: T301 for a constant out of range or a slice that ends before it starts, T302 for a value that is not an index or step.
-    """
-    extent = place_of(view).dims[dim].extent
-    step = 1 if entry.step is None else entry.step
-    if not isinstance(step, int) or isinstance(step, bool) or step < 1:
-        raise ViewIndexError("a slice's step is a whole number >= 1", here(), found=repr(step))
-    start = s.Const(0) if entry.start is None else _from_end(_index(entry.start), extent)
-    stop = extent if entry.stop is None else _from_end(_index(entry.stop), extent)
-    if start == s.Const(0) and stop == extent and step == 1:
-        return view
-    _check_constant(view, dim, start, extent, entry.start, below=False)
-    _check_constant(view, dim, stop, extent, entry.stop, below=False)
-    span = declared(s.sub(stop, start))
-    if isinstance(span, s.Const) and int(span.value) < 0:
-        raise ViewBoundsError(f"the slice of `{print_view(view)}` ends before it starts", here(),
-                              found=f"{print_scalar(start)}:{print_scalar(stop)}")
-    return View(view.tensor, (*view.steps, Cut(dim, start, stop, step)))
-
-
-def element(view: View) -> s.Scalar:
-    """Return the scalar that reads the only element of a rank-0 view.
-
-    Raises: T302 for an element of a slice or of a reshaped view.
-    """
-    tensor = view.tensor
-    axes: list[tuple[int, s.Scalar, int]] = [(k, s.Const(0), 1) for k in range(tensor.rank)]
-    index: list[s.Scalar] = [s.Const(0)] * tensor.rank
-    cut: set[int] = set()
-    for step in view.steps:
-        match step:
-            case Pick(dim, position):
-                axis, start, by = axes.pop(dim)
-                if axis in cut and not isinstance(position, s.Const):
-                    raise ViewIndexError("an element is read from the tensor itself, not from a slice of it", here(),
-                                         found=f"`{print_view(view)}`", help="index the tensor, adding where the slice starts")
-                index[axis] = s.add(start, s.mul(position, s.Const(by)))
-            case Cut(dim, start_at, _, by_now):
-                axis, start, by = axes[dim]
-                cut.add(axis)
-                axes[dim] = (axis, s.add(start, s.mul(start_at, s.Const(by))), by * by_now)
-            case Permute(order):
-                axes = [axes[k] for k in order]
-            case Clip():
-                cut.update(axis for axis, _, _ in axes)
-            case Reshape():
-                raise ViewIndexError("an element is read from the tensor itself, not from a reshaped view", here(),
-                                     help="index the tensor before reshape()")
-    return s.Element(tensor, tuple(index))
-
-
-def _from_end(index: s.Scalar, extent: s.Scalar) -> s.Scalar:
-    return s.add(extent, index) if isinstance(index, s.Const) and int(index.value) < 0 else index
-
-
-def _index(entry: object) -> s.Scalar:
-    try:
-        node = as_scalar(entry)
-    except ArgumentKindError:
-        if has_scalar(entry):
-            raise   # a view raises its own error
-        node = None
-    if node is None or not s.scalar_dtype(node).is_integer:
-        raise ViewIndexError("this is not an index", here(), found=f"{type(entry).__name__}: {entry!r:.60}",
-                             expected="an int, a loop variable, an integer scalar expression, a slice or ...")
-    return node
-
-
-def _check_constant(view: View, dim: int, index: s.Scalar, extent: s.Scalar, written: object, *, below: bool) -> None:
-    known, limit = declared(index), declared(extent)
-    if not isinstance(known, s.Const) or not isinstance(limit, s.Const):
-        return
-    top = int(limit.value) - below
-    if not 0 <= int(known.value) <= top:
-        raise ViewBoundsError(f"index {print_scalar(as_scalar(written))} is outside dimension {dim} of `{print_view(view)}`", here(),
-                              expected=f"0 .. {top}" if top >= 0 else "nothing: the dimension is empty",
-                              found=str(known.value), help="slices never clip in silence; .clip(...) keeps what is there"
-                              if not below else None)
-
-
 # -- tensors and views -------------------------------------------------------------------------------------------------
-MAX_RANK = 8
 _ids = itertools.count()
 _watcher: ContextVar[Watcher | None] = ContextVar("pto_wsp_tensors_watcher", default=None)
 _live: WeakValueDictionary[int, Tensor] = WeakValueDictionary()   # an element's scalar refers to its tensor by id
@@ -155,14 +57,16 @@ class Body(Protocol):
 class Watcher:
     """The callbacks of a trace: each Tensor.empty made, and each dimension whose extent is used as a number."""
 
+    body: Callable[[], Body | None]
     made: Callable[[Tensor], None]
     read: Callable[[TensorRef, int], None]
 
 
 @contextmanager
-def watch_tensors(made: Callable[[Tensor], None], read: Callable[[TensorRef, int], None]) -> Iterator[None]:
-    """Install the callbacks for the duration of a `with` block; `made` may set `made_in`."""
-    token = _watcher.set(Watcher(made, read))
+def watch_tensors(body: Callable[[], Body | None], made: Callable[[Tensor], None],
+                  read: Callable[[TensorRef, int], None]) -> Iterator[None]:
+    """Install the callbacks for the duration of a `with` block. `body`: returns the body that a new Tensor.empty belongs to, if any."""
+    token = _watcher.set(Watcher(body, made, read))
     try:
         yield
     finally:
@@ -210,7 +114,8 @@ class TensorView:
     @property
     def T(self) -> TensorView:
         """The view with its dimensions reversed."""
-        return self._with(Permute(tuple(reversed(range(self.rank)))))
+        order = Permute(tuple(reversed(range(self.rank))))
+        return self._with(View(self.view.tensor, (*self.view.steps, order)))
 
     def __getitem__(self, item: Item) -> Any:
         """Index with ints, loop variables, scalar expressions, slices and `...`.
@@ -254,38 +159,21 @@ class TensorView:
         part: TensorView = self[start:stop]
         return part
 
-    def clip(self, *limits: int) -> TensorView:
+    def clip(self, *limits: object) -> TensorView:
         """Return at most `limits` positions of each dimension from its start; the valid extents are min(limit, extent).
 
-        The result binds to a Tile of exactly these limits; a shorter last block is the tile's valid part.
+        A limit is a whole number >= 1, None for a dimension as it is, or a Symbol, the size of an axis or another scalar of the run:
+        below 0 it counts as 0. The result binds to a Tile of exactly the numbers, those in `minimum(64, n - i * 64)` included; a shorter
+        last block is the tile's valid part. A dimension whose limit has no number in it binds to any Tile that it fits in.
+
+        Raises: T302 for anything else.
         """
-        whole = tuple(_whole(n) for n in limits)
-        if len(limits) != self.rank or not all(n is not None and n >= 1 for n in whole):
-            raise ViewIndexError("clip takes one whole number >= 1 a dimension", here(), expected=f"{self.rank} numbers",
-                                 found=repr(limits))
-        return self._with(Clip(tuple(n for n in whole if n is not None)))
+        return self._with(clip(self.view, limits), limits)
 
     def reshape(self, *shape: int | Sequence[int]) -> TensorView:
         """Return the elements in another shape; one extent may be -1, for the rest. The view must be contiguous with known extents."""
-        new_shape = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        extents = [declared(dim.extent) for dim in self.dims]
-        strides = [declared(dim.stride) for dim in self.dims]
-        sizes = [int(e.value) for e in extents if isinstance(e, s.Const)]
-        steps = [int(e.value) for e in strides if isinstance(e, s.Const)]
-        count = math.prod(sizes)
-        if len(sizes) != self.rank or len(steps) != self.rank or tuple(steps) != _like_contiguous(sizes, steps):
-            raise ViewIndexError(f"`{print_view(self.view)}` is not contiguous with known extents, so it has no other shape", here(),
-                                 help="reshape the tensor first and slice then, or copy the array")
-        whole = [n for entry in new_shape if (n := _whole(entry)) is not None]
-        if len(whole) != len(new_shape):
-            raise ViewIndexError("reshape takes whole numbers", here(), found=repr(new_shape))
-        if whole.count(-1) == 1:
-            rest = math.prod(n for n in whole if n != -1)
-            whole[whole.index(-1)] = count // rest if rest and count % rest == 0 else -1
-        if any(n < 0 for n in whole) or math.prod(whole) != count or len(whole) > MAX_RANK:
-            raise ViewIndexError(f"{count} elements do not fit the shape", here(), expected=f"a product of {count}",
-                                 found=str(new_shape))
-        return self._with(Reshape(tuple(whole)))
+        entries = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        return self._with(reshape(self.view, entries), entries)
 
     def __scalar__(self) -> s.Scalar:
         if self.rank == 0:
@@ -293,8 +181,8 @@ class TensorView:
         raise ValueUseError(f"`{print_view(self.view)}` is a view with {self.rank} dimensions, not a scalar", here(),
                             help="pick one element: one index a dimension")
 
-    def _with(self, step: Step) -> TensorView:
-        return TensorView(self.owner, View(self.view.tensor, (*self.view.steps, step)), self.holds)
+    def _with(self, view: View, operands: Iterable[object] = ()) -> TensorView:
+        return TensorView(self.owner, view, (*self.holds, *tensors_read(*operands)))
 
     def __setitem__(self, item: object, value: object) -> NoReturn:
         raise ViewIndexError("a tensor is written by kernels, not by assignment", here(),
@@ -439,12 +327,12 @@ class Tensor(TensorView):
     @property
     def sized_by_runs(self) -> bool:
         """Tell whether each run makes or binds an array of its own size: the shape has symbols, and there is no data."""
-        return self.data is None and bool(self.view.steps)
+        return self.data is None and self.made_in is None and bool(self.view.steps)
 
     @property
     def unsized(self) -> bool:
         """Tell whether only a run knows the shape: there is no data, and a symbol of the shape has no initial value."""
-        return self.data is None and not all(isinstance(as_declared(size), s.Const) for size in self.sizes)
+        return self.sized_by_runs and not all(isinstance(as_declared(size), s.Const) for size in self.sizes)
 
     def promise(self, contract: Contract) -> None:
         """Declare a contract of the elements; it is checked when an array is bound."""
@@ -458,20 +346,23 @@ class Tensor(TensorView):
     def empty(shape: Sequence[object], dtype: DTypeLike, name: str | None = None) -> Tensor:
         """Return a tensor for intermediate results: memory of the program, undefined before the first write.
 
-        In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration. Elsewhere an extent may be a
-        Symbol, the size of an axis, or arithmetic on them: each run then has as much memory as the extent says.
+        In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration. An extent may be a Symbol, the
+        size of an axis, or arithmetic on them: each run then has as much memory as the extent says. In a body it may depend on loop
+        variables and on elements of tensors, too; `minimum(64, n)` allocates 64.
 
-        Raises: D101 for a shape that is none, and for symbols in the shape of a tensor that a body makes.
+        Raises: D101 for a shape that is none, and for an extent that depends on anything else.
         """
-        tensor = Tensor(None, shape, dtype, name)
-        tensor.intermediate = True
         watcher = _watcher.get()
+        body = None if watcher is None else watcher.body()
+        if body is None:
+            tensor = Tensor(None, shape, dtype, name)
+        else:
+            extents, cuts = _sizes(shape, in_body=True)
+            tensor = Tensor(None, extents, dtype, name)
+            tensor.view, tensor.made_in = View(tensor.ref, cuts), body
+        tensor.intermediate = True
         if watcher is not None:
             watcher.made(tensor)
-        if tensor.made_in is not None and tensor.view.steps:
-            raise TensorDataError("a Tensor.empty made in a body has a shape of numbers", here(), found=repr(shape),
-                                  help="make it in front of the body, or as large as it may get, and cut it: "
-                                       "Tensor.empty((64, 8), F32)[:n]")
         if tensor.made_in is None and not tensor.view.steps:
             tensor.data = np.empty(tensor.ref.shape, tensor.dtype.np)
         return tensor
@@ -545,13 +436,8 @@ def _heard(watcher: Watcher, extent: s.Scalar) -> None:
                 watcher.read(leaf.tensor, leaf.dim)
 
 
-def _whole(value: object) -> int | None:
-    """Return a Python or NumPy integer as an int; None for any other value, including bools."""
-    return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
-
-
 def _extents(shape: tuple[object, ...]) -> tuple[int, ...]:
-    extents = tuple(n for entry in shape if (n := _whole(entry)) is not None)
+    extents = tuple(n for entry in shape if (n := whole_number(entry)) is not None)
     if len(extents) != len(shape):
         raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape))
     if any(n < 0 for n in extents):
@@ -564,11 +450,13 @@ def _extents(shape: tuple[object, ...]) -> tuple[int, ...]:
 _SIZED_BY_RUNS = 1    # the declared extent where only a run knows it: nothing is proved from it, because a run may bind any
 
 
-def _sizes(shape: Sequence[object]) -> tuple[tuple[int, ...], tuple[Cut, ...]]:
+def _sizes(shape: Sequence[object], *, in_body: bool = False) -> tuple[tuple[int, ...], tuple[Cut, ...]]:
     """Return the declared extents of a shape, and the cuts that make the tensor as large as its symbols say.
 
-    Raises: D101 for what is no shape, and for an extent that depends on more than symbols.
+    `in_body`: of a tensor that a body allocates, as large as the upper bound of an extent that has one.
+    Raises: D101 for what is no shape, and for an extent that depends on more than symbols, in a body on more than its variables and data.
     """
+    kinds = (s.SymbolRef, s.Const, s.Var, s.Element, s.DimOf) if in_body else (s.SymbolRef, s.Const)
     if not isinstance(shape, Iterable) or isinstance(shape, Symbolic):
         raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape))
     entries: list[object] = list(shape)
@@ -577,11 +465,15 @@ def _sizes(shape: Sequence[object]) -> tuple[tuple[int, ...], tuple[Cut, ...]]:
         if not isinstance(entry, Symbolic | Counted):
             continue
         node = as_scalar(entry)
-        if not s.scalar_dtype(node).is_integer or not all(isinstance(leaf, s.SymbolRef | s.Const) for leaf in s.leaves(node)):
+        if not s.scalar_dtype(node).is_integer or not all(isinstance(leaf, kinds) for leaf in s.leaves(node)):
+            more = "a loop variable, an element of a tensor, " if in_body else ""
             raise TensorDataError("this is no extent of a tensor", here(), found=repr(entry),
-                                  expected="a whole number, a Symbol, the size of an axis, or arithmetic on them")
-        known = as_declared(node)
-        entries[dim] = max(int(known.value), 0) if isinstance(known, s.Const) else _SIZED_BY_RUNS
+                                  expected=f"a whole number, a Symbol, the size of an axis, {more}or arithmetic on them")
+        known, most = as_declared(node), at_most(node) if in_body else None
+        if most is not None:
+            entries[dim] = most
+        else:
+            entries[dim] = max(int(known.value), 0) if isinstance(known, s.Const) else _SIZED_BY_RUNS
         if not isinstance(node, s.Const):
             cuts.append(Cut(dim, s.Const(0), node))
     return _extents(tuple(entries)), tuple(cuts)
@@ -590,14 +482,6 @@ def _sizes(shape: Sequence[object]) -> tuple[tuple[int, ...], tuple[Cut, ...]]:
 def _shown(shape: Sequence[object]) -> str:
     extents = ", ".join(print_scalar(as_scalar(entry)) for entry in shape)
     return f"({extents}{',' * (len(shape) == 1)})"
-
-
-def _like_contiguous(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a contiguous view, with those of dimensions of extent 1 unchanged."""
-    if 0 in sizes:
-        return tuple(steps)   # an empty view accepts any strides
-    dense = Layout.contiguous(tuple(sizes)).strides
-    return tuple(step if size == 1 else want for size, step, want in zip(sizes, steps, dense, strict=True))
 
 
 def check_name(name: object) -> None:

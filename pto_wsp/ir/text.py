@@ -147,8 +147,9 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
                 yield from _block(otherwise, depth + 1, waited)
         case flow.SetSlot(slot, value):
             yield f"{pad}slot_set_u64({slot}, {print_scalar(value)})"
-        case flow.Fresh(tensor):
-            yield f"{pad}{tensor.shown} = Tensor.empty({_shape(tensor)}, DType.{tensor.dtype.name})"
+        case flow.Fresh(tensor, sizes=sizes):
+            shape = f"({', '.join(map(print_scalar, sizes))}{',' * (len(sizes) == 1)})" if sizes else _shape(tensor)
+            yield f"{pad}{tensor.shown} = Tensor.empty({shape}, DType.{tensor.dtype.name})"
         case flow.Do(wl.Fixed()):      # the extent is printed where it is used
             return
         case flow.Pipeline(processes):

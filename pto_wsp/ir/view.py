@@ -38,9 +38,9 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """Keep at most `limits` positions of each dimension: the valid extent is min(limit, extent)."""
+    """Keep at most `limits` positions of each dimension: the valid extent is min(limit, extent). None: the dimension as it is."""
 
-    limits: tuple[int, ...]
+    limits: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def fold(view: View) -> tuple[StridedView, tuple[Bound, ...]]:
                 offset = add(offset, mul(start, old.stride))
                 dims[dim] = ViewDim(extent, mul(old.stride, Const(stride_step)), None if limit is None else int(limit))
             case Clip(limits):
-                dims = [ViewDim(minimum(dim.extent, Const(limit)), dim.stride, limit)
+                dims = [dim if limit is None else ViewDim(minimum(dim.extent, Const(limit)), dim.stride, limit)
                         for dim, limit in zip(dims, limits, strict=True)]
             case Permute(order):
                 dims = [dims[k] for k in order]

@@ -19,7 +19,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Do, Send, Sequence, Sides, children, with_notes
 from pto_wsp.ir.plan import Check, ElementRead, Item, Precondition, TaskPlan, TensorSlot
-from pto_wsp.ir.plan_walk import map_items
+from pto_wsp.ir.plan_walk import dense_stride, map_items, sizes_made
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.values import dataclass
@@ -32,16 +32,18 @@ Step: TypeAlias = "Check | tuple[ElementRead, ...]"
 # -- elements ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Finds the elements in scalars that tasks of a plan write. `slots`: tensor id -> slot; `made`: tensors allocated in bodies."""
+    """Finds the elements in scalars that tasks of a plan write. `slots`: tensor id -> slot; `made`: extents of the tensors allocated in
+    bodies, by id.
+    """
 
     slots: Mapping[int, int]
-    made: frozenset[int] = frozenset()
+    made: Mapping[int, tuple[s.Scalar, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(plan: TaskPlan) -> Reads:
         """Return the finder for a plan."""
         return Reads({slot.ref.id: number for number, slot in enumerate(plan.tensors) if waited_for(slot)},
-                     frozenset(slot.ref.id for slot in plan.tensors if slot.fresh))
+                     sizes_made(plan))
 
     def within(self, *roots: object) -> tuple[ElementRead, ...]:
         """Return the places of the elements read in scalars; an element's index elements precede it."""
@@ -63,7 +65,7 @@ class Reads:
         ref = element.tensor
         offset: s.Scalar = s.Const(0)
         for dim, position in enumerate(element.index):
-            stride = s.Const(ref.layout.strides[dim]) if ref.id in self.made else s.StrideOf(ref, dim)
+            stride = dense_stride(self.made[ref.id], dim) if ref.id in self.made else s.StrideOf(ref, dim)
             offset = s.add(offset, s.mul(position, stride))
         return offset
 

@@ -56,7 +56,7 @@ from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import View, ViewDim, declared, place_of
 from pto_wsp.ir.waits import with_waits
 from pto_wsp.passes.lower_pipelines import PipelineNumbers, pipeline_errors
-from pto_wsp.passes.task_checks import element_checks, view_checks, with_constant_shapes
+from pto_wsp.passes.task_checks import element_checks, size_checks, view_checks, with_constant_shapes
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
@@ -127,6 +127,7 @@ def lower(workload: wl.Workload) -> TaskPlan:
                              fixed=tuple(tables.fixed.get(ref.id, ())))
                   for k, ref in enumerate(tables.refs))
     _refuse_unwritten(slots, tables.fresh)
+    _refuse_changing_sizes(workload, slots)
     plan = TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites,
                     channels=tuple(tables.network.channels), events=tuple(tables.network.events),
                     n_streams=tables.network.n_streams, axes=_axes(workload, tables.slots))
@@ -165,10 +166,11 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item | No
         case SetSlot(slot, value):
             tables.note(value)
             return SetSlot(slot, value, _checked(element_checks(value, item.span)), item.span)
-        case Fresh(tensor):
+        case Fresh(tensor, sizes=sizes):
             slot = tables.slot(tensor)
             tables.fresh.setdefault(slot, item.span)
-            return Fresh(slot, item.span)
+            tables.note(sizes)
+            return Fresh(slot, _checked(size_checks(tensor, sizes, item.span)), sizes, item.span)
         case Sides(sides):
             return Sides(tuple(_block(side, loops, tables) for side in sides))
         case Sequence():
@@ -196,6 +198,21 @@ def _refuse_unwritten(slots: tuple[TensorSlot, ...], fresh: Mapping[int, Span]) 
         WorkloadStructureError(f"`{slots[number].ref.shown}` is read and no task writes it", span,
                                help="a Tensor.empty made in a body holds nothing before a task has written it there")
         for number, span in fresh.items() if (slots[number].reads or slots[number].scalars) and not slots[number].writes
+    ])
+
+
+def _refuse_changing_sizes(workload: wl.Workload, slots: tuple[TensorSlot, ...]) -> None:
+    """Refuse sizes of tensors that may change between the allocation and a use: a use evaluates them again."""
+    written = {slot.ref.id for slot in slots if slot.writes}
+
+    def changing(leaf: s.Scalar) -> bool:
+        return isinstance(leaf, s.SlotValue) or (isinstance(leaf, s.Element) and leaf.tensor.id in written)
+
+    raise_all([
+        WorkloadStructureError(f"`{item.tensor.shown}` is as large as its tasks or slots say", item.span, found=print_scalar(size),
+                               expected="an extent of symbols, loop variables and elements that no task writes",
+                               help=f"say how large it may get: minimum(64, {print_scalar(size)})")
+        for item in walk(workload.body) if isinstance(item, Fresh) for size in item.sizes if any(map(changing, s.leaves(size)))
     ])
 
 

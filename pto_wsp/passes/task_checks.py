@@ -5,13 +5,15 @@ Shapes of tensors allocated in bodies are known at compile time, so their checks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.kernel import MemoryParam, TileParam
+from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.plan import Check, CheckKind, Submit, TaskPlan
-from pto_wsp.ir.plan_walk import map_submits
+from pto_wsp.ir.plan_walk import dense_stride, map_submits, sizes_made
 from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import Cut, Pick, Reshape, View, bounds_of, declared, place_of, print_view
@@ -37,6 +39,24 @@ def view_checks(view: View, param: MemoryParam, span: Span) -> tuple[Check, ...]
             checks.append(Check(CheckKind.TILE, dim.extent, s.Const(extent if fixed else 0), s.Const(extent), text, param.name,
                                span))
     return tuple(dict.fromkeys(checks))
+
+
+MAX_BYTES = 1 << 47    # of a tensor that a body makes: what an address space holds
+
+
+def size_checks(tensor: TensorRef, sizes: Sequence[s.Scalar], span: Span) -> tuple[Check, ...]:
+    """Return the checks of a tensor that a body makes: no extent below 0, and no more bytes than an address space has."""
+    free = [size for size in sizes if not isinstance(size, s.Const)]
+    most = MAX_BYTES // (tensor.dtype.nbytes * max(1, math.prod(int(size.value) for size in sizes if isinstance(size, s.Const))))
+    top = min(most, 1 << 62 // max(1, len(free)))         # of each extent, so that their product does not wrap
+    checks = [check for size in sizes for check in element_checks(size, span)]
+    checks += [Check(CheckKind.SIZE, size, s.Const(0), s.Const(top), print_scalar(size), span=span) for size in free]
+    if len(free) > 1:
+        product: s.Scalar = s.Const(1)
+        for size in free:
+            product = s.mul(product, size)
+        checks.append(Check(CheckKind.SIZE, product, s.Const(0), s.Const(most), tensor.shown, span=span))
+    return tuple(checks)
 
 
 def element_checks(node: s.Scalar, span: Span, param: str = "") -> tuple[Check, ...]:
@@ -73,18 +93,18 @@ def _step_text(view: View, position: int) -> str:
 
 
 def with_constant_shapes(plan: TaskPlan) -> TaskPlan:
-    """Return the plan with constant extents and strides for tensors allocated in bodies, without the checks that then hold.
+    """Return the plan with the extents and strides of tensors allocated in bodies as scalars, without the checks that then hold.
 
             check 0 <= i <= scratch.shape[0] - 1;  check 8 <= scratch.shape[1] <= 8    →    check 0 <= i <= 3
     """
-    made = {slot.ref.id for slot in plan.tensors if slot.fresh}
+    made = sizes_made(plan)
 
     def known(node: object) -> object | None:
         match node:
             case s.DimOf(tensor, dim) if tensor.id in made:
-                return s.Const(tensor.shape[dim])
+                return made[tensor.id][dim]
             case s.StrideOf(tensor, dim) if tensor.id in made:
-                return s.Const(tensor.layout.strides[dim])
+                return dense_stride(made[tensor.id], dim)
             case s.Unary(op, value):
                 return s.unary(op, value)
             case s.Binary(op, lhs, rhs):

@@ -233,6 +233,7 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
         CheckKind.TILE: "bind tensors with the extents declared, or use .clip(...) for a block that may be short",
         CheckKind.ELEMENT: "bind a tensor with an entry for every iteration",
         CheckKind.EXTENT: "lengths are >= 0",
+        CheckKind.SIZE: "maximum(0, n) makes none where n is negative",
         CheckKind.RESHAPE: "bind an array with the extents and strides declared, or copy it",
     }[check.kind]
     return RunBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param), expected=allowed,

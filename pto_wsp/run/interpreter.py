@@ -20,8 +20,8 @@ import numpy as np
 
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import PtoError
+from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.execution_rules import FullWindow
-from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.bound import Array, Bindings, Number
 from pto_wsp.run.failures import SimulationEnded, ended_error, kernel_guard_error, outputs_error
@@ -183,7 +183,7 @@ class _TaskStream:
         self._rng = random.Random(seed)
         self._n_executed = 0
         self._in_pipeline = False
-        self._slots: dict[int, int] = {}       # tensor allocated in a body -> its slot
+        self._made: dict[int, Made] = {}       # by the number of a tensor allocated in a body
         self._numbers: list[int] = []          # for each node the number of tasks before it
         self._n_tasks = 0
         self._turn = turn
@@ -209,7 +209,7 @@ class _TaskStream:
         return node
 
     def make(self, made: Made) -> None:
-        self._slots[made.fresh] = made.slot
+        self._made[made.fresh] = made
         self._add(made)
 
     def release(self, released: Released) -> None:
@@ -217,7 +217,8 @@ class _TaskStream:
 
     def array_of(self, fresh: int) -> Array:
         if fresh not in self.memory:       # allocated at first use, so that only tensors in use take memory
-            self.memory[fresh] = _undefined_memory(self._plan.tensors[self._slots[fresh]].ref)
+            made = self._made[fresh]
+            self.memory[fresh] = _undefined_memory(made.shape, self._plan.tensors[made.slot].ref.dtype)
         return self.memory[fresh]
 
     def catch_up(self) -> None:
@@ -270,11 +271,11 @@ class _TaskStream:
         return len(self.nodes) - 1
 
 
-def _undefined_memory(ref: TensorRef) -> Array:
+def _undefined_memory(shape: tuple[int, ...], dtype: DType) -> Array:
     """Return memory that exposes reads before writes: all bits set, which is NaN, -1 or true."""
-    if ref.dtype.is_bool:
-        return np.ones(ref.shape, np.bool_)
-    return np.full((*ref.shape, ref.dtype.nbytes), 0xFF, np.uint8).view(ref.dtype.np)[..., 0]
+    if dtype.is_bool:
+        return np.ones(shape, np.bool_)
+    return np.full((*shape, dtype.nbytes), 0xFF, np.uint8).view(dtype.np)[..., 0]
 
 
 def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[StreamNode, ...]:

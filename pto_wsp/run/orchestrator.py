@@ -79,6 +79,7 @@ class Made:
 
     slot: int
     fresh: int
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +207,9 @@ class Orchestrator:
                 return after
             case Choice(branches, otherwise):
                 return self._sequence(self._chosen(branches, otherwise, after), after)
-            case Fresh(slot):
-                self.sink.make(Made(slot, self.counts.n_fresh))
+            case Fresh(slot, sizes=sizes):
+                self._ready(item.note, after)
+                self.sink.make(Made(slot, self.counts.n_fresh, tuple(map(self._int, sizes)) or self.plan.tensors[slot].ref.shape))
                 self.fresh[slot] = self.counts.n_fresh
                 self.counts.n_fresh += 1
                 return after

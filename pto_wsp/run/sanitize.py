@@ -22,10 +22,11 @@ import numpy.typing as npt
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.errors import PtoError, RunRaceError, StrayAccessError, UnwrittenError
 from pto_wsp.ir import plan as pm
+from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Do, Loop, Pipeline, Sides, children
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import TaskPlan
-from pto_wsp.ir.plan_walk import submits
+from pto_wsp.ir.plan_walk import sizes_made, submits
 from pto_wsp.ir.scalar import Var
 from pto_wsp.run.bound import Array, Bindings
 from pto_wsp.run.failures import replay_text, task_name
@@ -208,14 +209,32 @@ def _shared(plan: pm.TaskPlan, bindings: Bindings, second: pm.Submit, race: Race
     return element_text(plan, bindings, second.places[race.second.arg].slot, addresses, race.base)
 
 
+def shape_and_strides(plan: pm.TaskPlan, bindings: Bindings, slot: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the shape of a tensor and its strides in elements, to name elements by.
+
+    Of a tensor that a body makes in a size of the run, the first extent is one that is never reached, if the others are constants; if they
+    are not, the elements are numbered in memory order.
+    """
+    known = plan.tensors[slot]
+    if not known.fresh:
+        array = bindings.arrays[slot]
+        return array.shape, [stride // array.itemsize for stride in array.strides]
+    sizes = sizes_made(plan)[known.ref.id]
+    if all(isinstance(size, s.Const) for size in sizes):
+        return known.ref.shape, Layout.contiguous(known.ref.shape).strides
+    inner = tuple(int(size.value) for size in sizes[1:] if isinstance(size, s.Const))
+    if len(inner) + 1 < len(sizes):
+        return (_UNREACHED,), (1,)
+    return (_UNREACHED, *inner), Layout.contiguous((_UNREACHED, *inner)).strides
+
+
+_UNREACHED = 1 << 62
+
+
 def element_text(plan: pm.TaskPlan, bindings: Bindings, slot: int, addresses: np.ndarray[Any, Any], base: int) -> str:
     """Return the elements at these addresses as index text. `base`: the address of the slot's tensor."""
-    ref, fresh = plan.tensors[slot].ref, plan.tensors[slot].fresh
-    shape: Sequence[int] = ref.shape
-    strides: Sequence[int] = Layout.contiguous(ref.shape).strides
-    if not fresh:
-        array = bindings.arrays[slot]
-        shape, strides = array.shape, [stride // array.itemsize for stride in array.strides]
+    ref = plan.tensors[slot].ref
+    shape, strides = shape_and_strides(plan, bindings, slot)
     return shown_elements(ref.shown, shape, strides, (addresses - base) // ref.dtype.nbytes)
 
 

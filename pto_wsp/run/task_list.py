@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.errors import ProgramStateError, RecordLimitError
-from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.text import listed, wrap_text
 from pto_wsp.run.bound import Array, Bindings, Number
@@ -20,7 +19,7 @@ from pto_wsp.run.failures import task_name
 from pto_wsp.run.orchestrator import Made, MarkInstance, PlacedView, Released, TaskInstance
 from pto_wsp.run.pipelines import enumerate_tasks
 from pto_wsp.run.record import MarkFlag
-from pto_wsp.run.sanitize import shown_elements
+from pto_wsp.run.sanitize import shape_and_strides, shown_elements
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 
@@ -133,11 +132,7 @@ def _region(plan: TaskPlan, bindings: Bindings, view: PlacedView) -> str:
     slot = plan.tensors[view.slot]
     if 0 in view.extent:
         return f"{slot.ref.shown}[nothing]"
-    shape: tuple[int, ...] = slot.ref.shape
-    strides: tuple[int, ...] = Layout.contiguous(shape).strides
-    if not slot.fresh:
-        array = bindings.arrays[view.slot]
-        shape, strides = array.shape, tuple(stride // array.itemsize for stride in array.strides)
+    shape, strides = shape_and_strides(plan, bindings, view.slot)
     lowest = sum(min(0, (extent - 1) * stride) for extent, stride in zip(shape, strides, strict=True))
     ends = [[0, (extent - 1) * stride] for extent, stride in zip(view.extent, view.stride, strict=True)]
     corners = np.array([view.offset - lowest + row + col for row in ends[0] for col in ends[1]], np.int64)

@@ -16,12 +16,12 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.codec import dumps, too_deep
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.indexing import MAX_RANK, clip, cut, pick, reshape
 from pto_wsp.ir.kernel import Param
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tags import WORKLOAD_TAGS
-from pto_wsp.ir.tensor import MAX_RANK, Tensor, TensorView, cut, pick
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, place_of
 from pto_wsp.trace.kernel.annotations import KernelParam, ScalarAnnotation, TensorAnnotation, TileAnnotation
 from pto_wsp.trace.kernel.definition import KernelDef
@@ -73,19 +73,15 @@ def check_view(view: View) -> None:
             case Cut(dim, start, stop, by) if 0 <= dim < rank:
                 made = cut(made, dim, slice(Symbolic(start), Symbolic(stop), by))
             case Clip(limits):
-                made = _handled(made).clip(*limits).view
+                made = clip(made, limits)
             case Reshape(shape):
-                made = _handled(made).reshape(*shape).view
+                made = reshape(made, shape)
             case Permute(order) if sorted(order) == list(range(rank)):
                 made = View(made.tensor, (*made.steps, step))
             case _:
                 refuse(f"{step!r:.80} of a view with {rank} dimensions")
         if len(made.steps) != position + 1 or made.steps[-1] != step:
             refuse(f"{step!r:.200}", expected="a step that changes the view, as indexing writes it")
-
-
-def _handled(view: View) -> TensorView:
-    return TensorView(Tensor(shape=view.tensor.shape, dtype=view.tensor.dtype), view)
 
 
 def check_place(node: s.Element | s.DimOf | s.StrideOf) -> None:
@@ -170,8 +166,8 @@ class _WorkloadChecker:
             case flow.SetSlot(slot, value):
                 if not 0 <= slot < N_SLOTS or self._scalar(value).is_float:
                     refuse(f"slot {slot} set to {print_scalar(value):.80}", expected=f"a whole number in a slot, 0 .. {N_SLOTS - 1}")
-            case flow.Fresh(tensor):
-                self._make(tensor)
+            case flow.Fresh(tensor, sizes=sizes):
+                self._make(tensor, sizes)
             case flow.Pipeline(processes):
                 for process in processes:
                     self._process(process)
@@ -244,7 +240,11 @@ class _WorkloadChecker:
         if self._ends.setdefault((type(end), end.id), end) != end or not end.name.strip() or not 0 <= depth <= MAX_DEPTH:
             refuse(f"{end!r:.200}", expected="one name and one depth for each channel and event")
 
-    def _make(self, tensor: TensorRef) -> None:
+    def _make(self, tensor: TensorRef, sizes: tuple[s.Scalar, ...]) -> None:
+        fits = [self._scalar(size).is_integer and (not isinstance(size, s.Const) or size.value == extent)
+                for size, extent in zip(sizes, tensor.shape, strict=False)]
+        if sizes and (len(sizes) != tensor.rank or not all(fits)):
+            refuse(f"the tensor {tensor.shown!r:.60} of size {sizes!r:.200}", expected="a whole number for each dimension")
         if tensor.id in self._used or tensor.id in self._fresh:
             refuse(f"the tensor {tensor.shown!r:.60} is made where it is used already")
         self._tensors.check(tensor)

@@ -288,27 +288,15 @@ def test_other_extents_are_refused(shape: object, code: str) -> None:
     assert caught.value.code == code
 
 
-def test_an_extent_is_no_element_and_no_loop_variable() -> None:
+def test_an_extent_in_front_of_all_bodies_is_no_element_and_no_loop_variable() -> None:
     lens = Tensor(np.array([3]))
 
     @workload
     def w() -> None:
         for i in P(4):
-            Tensor.empty((i, 8), F32)
+            Tensor(shape=(i, 8), dtype=F32)
     with pytest.raises(PtoError, match="no extent of a tensor") as caught:
         w()
     assert caught.value.code == "D101"
     with pytest.raises(PtoError, match="no extent of a tensor"):
         Tensor.empty((lens[0], 8), F32)
-
-
-def test_a_body_makes_tensors_of_numbers() -> None:
-    t = Symbol("t")
-
-    @workload
-    def w() -> None:
-        for _ in P(4):
-            Tensor.empty((t, 8), F32)
-    with pytest.raises(PtoError, match="made in a body has a shape of numbers") as caught:
-        w()
-    assert caught.value.code == "D101"

@@ -54,7 +54,7 @@ def whole() -> Workload:
 
 # what lowering numbers and opens, and the notes of nodes that a workload says nothing of
 LEFT_OUT: dict[int, set[tuple[type, str]]] = {id(KERNEL_TAGS): set(), id(PLAN_TAGS): set(), id(WORKLOAD_TAGS): {
-    *((kind, "note") for kind in (flow.Through, flow.Branch, flow.SetSlot, flow.Send)),
+    *((kind, "note") for kind in (flow.Through, flow.Branch, flow.SetSlot, flow.Send, flow.Fresh)),
     *((kind, "site") for kind in (flow.Send, flow.Receive, flow.Consume, flow.RecordEvent, flow.AwaitEvent)),
     (flow.Process, "stream"), (flow.Pipeline, "channels"), (flow.Pipeline, "events")}}
 

@@ -91,7 +91,7 @@ TYPES: dict[str, tuple[wl.Body, str, str]] = {
                        "Combined"),
     "a block in a block": (block(block(block(task()))), K, "Independent"),
     "blocks one behind the other": (block(block(task()), block(block(), task())), f"{K}; {K}", "Sequential"),
-    "fresh tensor": (block(loop(flow.Fresh(T), task())), f"batch: Dense[4] → {K}", "Independent"),
+    "fresh tensor": (block(loop(flow.Fresh(T, wl.WorkloadNote()), task())), f"batch: Dense[4] → {K}", "Independent"),
     "slot": (block(flow.SetSlot(0, N, NOTE), task()), K, "Independent"),
     "only a slot": (block(flow.SetSlot(0, N, NOTE)), "nothing", "Independent"),
     "event": (block(flow.Pipeline((flow.Process("a", block(task(), flow.RecordEvent(DONE))),
@@ -165,7 +165,7 @@ PROGRAMS: dict[str, tuple[wl.Body, str]] = {
     for e in P.sel(routing: columns[p] + n for p in range(indptr[b], indptr[b + 1], 1)):
         k[b](x=X[b], y=X[b])"""),
     "slots": (block(flow.SetSlot(3, SlotValue(2), NOTE)), "    slot_set_u64(3, slot_u64(2))"),
-    "fresh": (block(loop(flow.Fresh(T), flow.Fresh(INDPTR), task())), """\
+    "fresh": (block(loop(flow.Fresh(T, wl.WorkloadNote()), flow.Fresh(INDPTR, wl.WorkloadNote()), task())), """\
     for b in P(batch: 4):
         X = Tensor.empty((4, 4), DType.F32)
         indptr = Tensor.empty((5,), DType.I32)

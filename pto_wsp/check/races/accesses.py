@@ -118,7 +118,8 @@ def region_of(view: View) -> Region:
                 extents.append(span if by == 1 else ceil_div(span, Const(by)))
             case Clip(limits):
                 for position, limit in zip(free, limits, strict=True):
-                    extents[position] = minimum(extents[position], Const(limit))
+                    if limit is not None:
+                        extents[position] = minimum(extents[position], Const(limit))
             case Permute(order):
                 free = [free[k] for k in order]
             case Reshape(shape):

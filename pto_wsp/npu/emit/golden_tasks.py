@@ -398,7 +398,7 @@ class _TaskWriter:
                     entries[live[dim]] = f"{low}:{high}" + (f":{by}" if by != 1 else "")
                 case Clip(limits):
                     close()
-                    entries = [f":{limit}" for limit in limits]
+                    entries = [":" if limit is None else f":{limit}" for limit in limits]
                 case Permute(order):
                     close()
                     text += ".T" if order == tuple(reversed(range(len(order)))) else f".transpose({', '.join(map(str, order))})"

@@ -98,10 +98,11 @@ class _ArrayWindow:
             wanted if axis.step == 1 else s.minimum(wanted, rest))
         self.dims[position] = _Dim(axis.dim, axis.step * cut.step)
 
-    def clip(self, limits: Sequence[int]) -> None:
-        """Limit each dimension to a number of positions."""
+    def clip(self, limits: Sequence[int | None]) -> None:
+        """Limit each dimension to a number of positions; None: no limit."""
         for axis, n_positions in zip(self.dims, limits, strict=True):
-            self.shape[axis.dim] = s.minimum(self.shape[axis.dim], s.Const(n_positions * axis.step))
+            if n_positions is not None:
+                self.shape[axis.dim] = s.minimum(self.shape[axis.dim], s.Const(n_positions * axis.step))
 
     def is_contiguous(self) -> bool:
         """Return whether the view's elements are contiguous in row-major order."""

@@ -19,6 +19,7 @@ from pto_wsp.ir import flow, rewrite
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.axes import DenseDyn, Walk
+from pto_wsp.ir.indexing import at_most
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
@@ -142,13 +143,23 @@ class WorkloadTrace:
         self.open_vars.update(variable.id for variable in variables)
         self.scopes[-1].received.extend(variables)
 
+    def body_of_empty(self) -> TraceScope | None:
+        """Return the body that allocates a Tensor.empty made now; None where one tensor serves the whole run."""
+        scope = self._around_empty()
+        return self.called_in if scope is self.scopes[0] else scope
+
     def made_empty(self, tensor: Tensor) -> None:
         """Record a Tensor.empty; in a body it is allocated anew in each iteration."""
-        scope = next(scope for scope in reversed(self.scopes) if not scope.is_pipe)
-        tensor.made_in = self.called_in if scope is self.scopes[0] else scope
         if tensor.made_in is not None:
-            tensor.rename(assigned_name(user_frame()) or "")
-            scope.items.append(flow.Fresh(tensor.ref, here()))
+            frame, span = user_frame(), here()
+            tensor.rename(assigned_name(frame) or "")
+            sizes = tuple(s.Const(extent) if at_most(size) is not None else self.use(size, frame, span)
+                          for size, extent in zip(tensor.sizes, tensor.ref.shape, strict=True))
+            known = all(isinstance(size, s.Const) for size in sizes)
+            self._around_empty().items.append(flow.Fresh(tensor.ref, wl.WorkloadNote(), () if known else sizes, span))
+
+    def _around_empty(self) -> TraceScope:
+        return next(scope for scope in reversed(self.scopes) if not scope.is_pipe)
 
     def read_extent(self, ref: TensorRef, dim: int) -> None:
         """Record that the body uses the extent of a tensor's dimension as a Python number."""
@@ -354,7 +365,7 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
             trace.called_in = TraceScope(trace.scopes[0].items)
     token = _current.set(trace)
     try:
-        with watch_tensors(trace.made_empty, trace.read_extent):
+        with watch_tensors(trace.body_of_empty, trace.made_empty, trace.read_extent):
             body()
         workload = trace.finish()
     except LoopVariableError as problem:
