@@ -78,6 +78,16 @@ def indices(leading: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     return product(*map(range, leading))
 
 
+def part_name(name: str, index: Sequence[int]) -> str:
+    """Return the name of a tile of a stack: `x[0, 1]`."""
+    return f"{name}[{', '.join(map(str, index))}]"
+
+
+def whole_name(name: str) -> str:
+    """Return the name of the stack that a tile is of, by its name; the name itself of any other tile."""
+    return name.partition("[")[0]
+
+
 def extents_of(tile: TileType) -> tuple[int, ...]:
     """Return the extents of a tile of any rank."""
     return tile.extents if isinstance(tile, StackType) else tile.shape

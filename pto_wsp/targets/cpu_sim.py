@@ -21,6 +21,7 @@ from pto_wsp.errors import ArityError, CompileOptionError, CompilerFailedError, 
 from pto_wsp.ir.digest import plan_digest
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.tile import whole_name
 from pto_wsp.passes.kernel.context import context_of
 from pto_wsp.passes.kernel.passes import KERNEL_PASSES, KernelPass
 from pto_wsp.passes.lower import lower
@@ -141,7 +142,7 @@ def _count_errors(kernels: Iterable[Kernel]) -> Iterator[ArityError]:
     for kernel in kernels:
         for params, most, what in ((kernel.memory_params, _MAX_VIEWS, "tiles and Tensors"),
                                    (kernel.scalar_params, _MAX_SCALARS, "scalars")):
-            tiles = dict.fromkeys(f"`{param.name.partition('[')[0]}`" for param in params if "[" in param.name)
+            tiles = dict.fromkeys(f"`{whole}`" for param in params if (whole := whole_name(param.name)) != param.name)
             if len(params) > most:
                 yield ArityError(f"a task of kernel `{kernel.name}` has too many arguments", kernel.span, expected=f"at most {most} {what}",
                                  found=f"{len(params)}" + (f", with one for each tile of {', '.join(tiles)}" if tiles else ""),

@@ -16,7 +16,7 @@ from pto_wsp.errors import KernelSignatureError, raise_all
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.ir.tile import SizedTile, StackType, Tile, TileType
+from pto_wsp.ir.tile import SizedTile, StackType, Tile, TileType, part_name
 from pto_wsp.source import UNKNOWN, Span, here, parameter_span
 from pto_wsp.values import dataclass
 
@@ -140,7 +140,7 @@ class KernelParam:
         """The names of the parameters that it is in kernel IR: of a tile of rank 3 and more, one for each of its tiles."""
         match self.annotation:
             case TileAnnotation(_, StackType() as stack):
-                return tuple(f"{self.name}[{', '.join(map(str, index))}]" for index in stack.indices)
+                return tuple(part_name(self.name, index) for index in stack.indices)
             case _:
                 return (self.name,)
 

@@ -32,7 +32,7 @@ from pto_wsp.ir.kernel import BodyForm, OwnBody
 from pto_wsp.ir.own_text import find_flaw
 from pto_wsp.ir.scalar import ParamScalar
 from pto_wsp.ir.symbolic import Symbolic
-from pto_wsp.ir.tile import StackType
+from pto_wsp.ir.tile import StackType, whole_name
 from pto_wsp.ops.entry import activate
 from pto_wsp.source import Span, definition_span, here, repeated
 from pto_wsp.trace.kernel.annotations import (
@@ -289,18 +289,13 @@ class KernelDef:
         bodies = tuple(own if own.form is k.BodyForm.CPP_TU else replace(own, constants=constants_of(self.name, constexprs))
                        for own in self.bodies)
         kernel = k.Kernel(self.name, tuple(declared), body, self.span, bodies)
-        check_stored(kernel, trace.stored, self._wholes)
+        check_stored(kernel, trace.stored)
         return kernel
 
     @property
     def _names(self) -> tuple[str, ...]:
         """The names of the parameters in kernel IR, Constexpr ones too."""
         return tuple(name for param in self.params for name in param.parts)
-
-    @property
-    def _wholes(self) -> Mapping[str, KernelParam]:
-        """The parameter of rank 3 and more that a parameter in kernel IR is a tile of."""
-        return {name: param for param in self.params for name in param.parts if name != param.name}
 
     def _argument(self, trace: KernelTrace, param: KernelParam, constexprs: Mapping[str, object],
                   tensor_dtypes: Mapping[str, DType]) -> tuple[tuple[k.Param, ...], object]:
@@ -335,15 +330,14 @@ class KernelDef:
         return values[param.name]
 
 
-def check_stored(kernel: k.Kernel, stored: Collection[str], wholes: Mapping[str, KernelParam] = MappingProxyType({})) -> None:
-    """Check that every Out parameter of a kernel with a Python body is stored; of a stack, one of its tiles.
+def check_stored(kernel: k.Kernel, stored: Collection[str]) -> None:
+    """Check that every Out parameter of a kernel with a Python body is stored; of a tile of rank 3 and more, one of its tiles.
 
-    `wholes`: the parameter of rank 3 and more that a parameter is a tile of.
     Raises: K102 for those that are not.
     """
     if kernel.has_meaning:
-        shown = {p.name: wholes[p.name].name if p.name in wholes else p.name for p in kernel.memory_params}
-        missing = {shown[p.name]: p.span for p in kernel.memory_params if p.role is k.Role.OUT and p.name not in stored}
+        known = set(map(whole_name, stored))
+        missing = {name: p.span for p in kernel.memory_params if p.role is k.Role.OUT and (name := whole_name(p.name)) not in known}
         raise_all([OutNeverStoredError(f"kernel `{kernel.name}`: Out parameter `{name}` is never stored", span,
                                        help=f"pto.store({name}, value), or drop the parameter")
-                   for name, span in missing.items() if name not in {shown[each] for each in stored if each in shown}])
+                   for name, span in missing.items()])

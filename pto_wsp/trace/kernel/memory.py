@@ -16,13 +16,13 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.ir.tile import TileType, indices
+from pto_wsp.ir.tile import TileType, indices, part_name
 from pto_wsp.ops.entry import Operand
 from pto_wsp.ops.rounding import ALL
 from pto_wsp.ops.typing import as_dtype, as_shape
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.bytecode import assigned_name
-from pto_wsp.trace.kernel.stack import TileStack, assign, check_leading, is_long, part_name
+from pto_wsp.trace.kernel.stack import TileStack, assign, check_leading, is_long
 from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileParamRef, is_tile
 from pto_wsp.trace.kernel.trace import KernelTrace, constant, current_kernel, pair
 

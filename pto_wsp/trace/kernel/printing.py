@@ -17,10 +17,10 @@ from pto_wsp.errors import ArgumentKindError, ArityError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.symbolic import Symbolic
-from pto_wsp.ir.tile import indices
+from pto_wsp.ir.tile import indices, part_name
 from pto_wsp.ops.entry import is_active
 from pto_wsp.source import here
-from pto_wsp.trace.kernel.stack import TileStack, part_name
+from pto_wsp.trace.kernel.stack import TileStack
 from pto_wsp.trace.kernel.tile_value import TensorParamRef, is_tile
 from pto_wsp.trace.kernel.trace import KernelTrace, current_kernel
 

@@ -202,11 +202,6 @@ class TileStack(TileOperators):
 
 # -- shapes ------------------------------------------------------------------------------------------------------------
 
-def part_name(name: str, index: Sequence[int]) -> str:
-    """Return the name of a tile of a stack: `x[0, 1]`."""
-    return f"{name}[{', '.join(map(str, index))}]"
-
-
 def stacked(leading: Leading, results: Sequence[Any]) -> Any:
     """Return the results of a function of tiles as stacks: one, or a tuple or list of as many as the function gives."""
     first = results[0]
