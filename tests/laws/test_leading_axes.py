@@ -188,3 +188,61 @@ def test_programs_on_strided_views_mean_what_numpy_means(target: str) -> None:
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 def test_more_programs_mean_what_numpy_means(first: int, target: str) -> None:
     compare_with_numpy(range(first, first + 40), target)
+
+
+# -- every function of pto, tile by tile -------------------------------------------------------------------------------
+
+LINES: dict[str, Callable[[Any, Any], Any]] = {
+    "softmax": lambda x, y: pto.softmax(x), "log_softmax": lambda x, y: x.log_softmax(-1), "softmax down": lambda x, y: pto.softmax(x, -2),
+    "logsumexp": lambda x, y: x.logsumexp(axis=-1, keepdims=True), "cumsum": lambda x, y: np.cumsum(x, axis=-1),
+    "var": lambda x, y: x.var(axis=-2, keepdims=True), "std": lambda x, y: np.std(x, axis=-1, ddof=1, keepdims=True),
+    "argmax": lambda x, y: pto.cast(x.argmax(axis=-1, keepdims=True), DType.F32),
+    "argmin down": lambda x, y: pto.cast(np.argmin(x, axis=-2, keepdims=True), DType.F32),
+    "prod": lambda x, y: x.prod(axis=-1, keepdims=True), "mean": lambda x, y: pto.mean(x, axis=-2, keepdims=True),
+    "sort": lambda x, y: pto.sort(x), "sort down": lambda x, y: np.sort(x, axis=-2), "topk": lambda x, y: pto.topk(x, 3)[0],
+    "topk places": lambda x, y: pto.cast(pto.topk(x, 3)[1], DType.F32), "argsort": lambda x, y: pto.cast(x.argsort(), DType.F32),
+    "gather": lambda x, y: pto.gather(x, pto.cast(pto.clamp(y, 0, 3), DType.I32)), "tril": lambda x, y: pto.tril(x, 1),
+    "triu": lambda x, y: np.triu(x), "pad": lambda x, y: pto.pad(x, widths=((1, 0), (0, 2)), value=7),
+    "even": lambda x, y: pto.slice_even(x) + pto.slice_odd(y), "interleave": lambda x, y: pto.interleave(x, y),
+    "clamp": lambda x, y: x.clamp(min=y, max=1), "rowadd": lambda x, y: pto.rowadd(x, pto.rowmax(y)),
+    "colmul": lambda x, y: pto.colmul(x, pto.colsum(y)), "isnan": lambda x, y: pto.where(pto.isnan(x / y), 1, x),
+    "quantize": lambda x, y: pto.dequantize(pto.quantize(x, 0.5), 0.5), "split": lambda x, y: np.split(x, 2, axis=-1)[1],
+    "full_like": lambda x, y: pto.full_like(x, 3) + y, "max of two": lambda x, y: x.max(y) + pto.min(x, y),
+    "product": lambda x, y: pto.matmul(x, y.mT, x @ y.mT), "ufuncs": lambda x, y: np.exp(np.minimum(x, y)) - np.hypot(1, 0),
+    "take": lambda x, y: np.take_along_axis(x, pto.iota((x.shape[-2], 2), DType.I32), -1),
+    "scatter": lambda x, y: pto.scatter(x, pto.iota((1, 1), DType.I32), y[..., :, :1]), "erf": lambda x, y: x.erf() * y.sigmoid(),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_function_of_a_stack_is_the_function_of_each_tile(name: str) -> None:
+    line = LINES[name]
+    numbers = np.random.default_rng(5)
+    x, y = (numbers.standard_normal((2, 3, 4, 6)).astype(np.float32) for _ in range(2))
+
+    def run(a: Array, b: Array, shape: tuple[int, ...]) -> Array:
+        a_type, b_type, out_type = (Tile[(*extents, DType.F32)] for extents in (a.shape, b.shape, shape))
+
+        @kernel
+        def once(a: In[a_type], b: In[b_type], out: Out[out_type]) -> None:  # type: ignore[valid-type]
+            pto.store(out, line(a, b))
+
+        result: Array = once.run(a, b)
+        return result
+
+    shape = _shape_of(line)
+    each = np.array([[run(x[i, j], y[0, j], shape) for j in range(3)] for i in range(2)])
+    whole = run(x, y[0], (2, 3, *shape))                    # y has one axis less, and meets both positions of x
+    assert np.array_equal(whole, each, equal_nan=True)
+
+
+def _shape_of(line: Callable[[Any, Any], Any]) -> tuple[int, ...]:
+    """Return the shape that a line of tiles [4, 6] gives."""
+    found: list[tuple[int, ...]] = []
+
+    @kernel
+    def asked(a: In[Tile[4, 6, DType.F32]], b: In[Tile[4, 6, DType.F32]]) -> None:
+        found.append(line(a, b).shape)
+
+    assert asked.ir
+    return found[0]

@@ -7,9 +7,10 @@ are added (or multiplied, compared) one after the other, in the order of the ind
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from inspect import Parameter, Signature
+from inspect import BoundArguments, Signature
 from itertools import product
 from types import MappingProxyType
 from typing import Any
@@ -63,17 +64,8 @@ class Called:
 
     def run(self, changed: Mapping[str, object] = MappingProxyType({})) -> Any:
         """Return what the function gives for the arguments, some of them changed."""
-        args: list[Any] = []
-        kwargs: dict[str, object] = {}
-        for name, value in {**self.arguments, **changed}.items():
-            match self.expected.parameters[name].kind:
-                case Parameter.VAR_POSITIONAL:
-                    args += value if isinstance(value, tuple | list) else ()
-                case Parameter.POSITIONAL_ONLY | Parameter.POSITIONAL_OR_KEYWORD if not kwargs:
-                    args.append(value)
-                case _:
-                    kwargs[name] = value
-        return self.function(*args, **kwargs)
+        bound = BoundArguments(self.expected, OrderedDict({**self.arguments, **changed}))
+        return self.function(*bound.args, **bound.kwargs)
 
     def of_each(self) -> Any:
         """Return what the function gives for each tile."""

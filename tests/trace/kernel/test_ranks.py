@@ -274,6 +274,26 @@ def test_halves_are_added_in_f32_along_a_leading_axis() -> None:
     assert y[0, 0] == np.float16(2051) and mean[0, 0, 0] == np.float16(2051 / 4)      # in f16, 2048 + 1 is 2048
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_tiles_are_added_in_the_order_of_the_index(target: str) -> None:
+    @kernel
+    def added(x: In[Tile[2, 3, 1, 4, F32]], y: Out[Tile[1, 4, F32]]) -> None:
+        pto.store(y, x.sum(axis=(0, 1)))
+
+    terms = np.array([1e8, 3, -1e8, 5, 1e8, -1e8], np.float32)
+    x, y = Tensor(np.repeat(terms, 4).reshape(2, 3, 1, 4)), Tensor(np.zeros((1, 4), np.float32))
+
+    @workload
+    def once() -> None:
+        added[0](x, y)
+
+    expected = np.float32(0)
+    for term in terms:
+        expected += term                    # 3 is lost in 1e8, 5 in the second one
+    once().compile(target=target).run()
+    assert (y.data == expected).all() and expected != terms.astype(np.float64).sum() and expected != np.add.reduce(terms[::-1])
+
+
 def test_masks_count_and_hold_along_a_leading_axis() -> None:
     @kernel
     def masks(x: In[Tile[3, 2, 2, F32]], n: Out[Tile[2, 2, I32]], some: Out[Tile[1, 2, 2, DType.BOOL]],
