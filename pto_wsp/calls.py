@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import EnumMeta
 from functools import wraps
-from inspect import BoundArguments, Parameter, Signature, signature
+from inspect import BoundArguments, Parameter, Signature, signature, unwrap
 from types import FrameType, FunctionType, TracebackType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, Protocol, Self, TypeVar, Union, cast, get_args, get_origin
 
@@ -232,7 +232,7 @@ def _annotation(parameter: Parameter, function: Callable[..., Any]) -> Any:
     """Return the type that a parameter is annotated with; `object` where it is not known at run time."""
     if parameter.annotation is Parameter.empty:
         return object
-    return _evaluated(parameter.annotation, getattr(function, "__globals__", {}))
+    return _evaluated(parameter.annotation, getattr(unwrap(function), "__globals__", {}))
 
 
 def _evaluated(annotation: Any, scope: Mapping[str, Any]) -> Any:

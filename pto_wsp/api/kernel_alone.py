@@ -26,14 +26,14 @@ from pto_wsp.errors import (
 from pto_wsp.ir.exchange import NotTaken, array_of
 from pto_wsp.ir.kernel import Kernel, Print, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.ir.tile import TileType
+from pto_wsp.ir.tile import StackType, TileType, extents_of
 from pto_wsp.ops.guards import guards_of
 from pto_wsp.passes.price import priced_kernel
 from pto_wsp.run.failures import describe
 from pto_wsp.run.kernel_interpreter import failure_of
 from pto_wsp.run.prints import print_text
 from pto_wsp.source import here
-from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, SizedTileAnnotation, TensorAnnotation, TileAnnotation
+from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, KernelParam, SizedTileAnnotation, TensorAnnotation, TileAnnotation
 from pto_wsp.trace.kernel.definition import KernelDef
 from pto_wsp.trace.workload.task_call import check_size
 from pto_wsp.values import dataclass
@@ -109,15 +109,17 @@ class KernelAlone:
                              found=f"without {', '.join(lacking)}", help="arrays for tiles and tensors, numbers for scalars; an Out tile "
                              "may be left out")
         special = {p.name: given[p.name] for p in params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
-        ir = self.specialise({**special, **self._sizes(given)}, "run(")
+        sizes = self._sizes(given)
+        ir = self.specialise({**special, **sizes}, "run(")
         if not ir.has_meaning:
             raise MissingBodyError(f"kernel `{self._name}` has no Python body to run", here(),
                                    found=f"bodies of its own: {', '.join(own.form.value for own in ir.bodies)}",
                                    help="write the Python body, which is what the others are held to; or run it in a workload on cpu_sim")
-        arrays = {p.name: self._run_argument(p, given.get(p.name)) for p in ir.params}
-        outputs = tuple(arrays[p.name] for p in ir.memory_params if p.role.writes)
-        failed = failure_of(ir, {name: _rank2(value) if isinstance(value, np.ndarray) else value
-                                 for name, value in arrays.items()}, self._show)
+        declared = self.definition.sized(sizes).params
+        arrays = {p.name: self._run_argument(node, given.get(p.name)) for p in declared if (node := _whole(p, ir)) is not None}
+        outputs = tuple(arrays[p.name] for p in declared if isinstance(p.annotation, TileAnnotation | TensorAnnotation)
+                        and p.annotation.role.writes)
+        failed = failure_of(ir, _arguments(declared, arrays), self._show)
         if failed is not None:
             guard = guards_of(ir)[failed.guard]
             said = describe(guard, failed.fault)
@@ -137,10 +139,10 @@ class KernelAlone:
                 array: Any = value.data if isinstance(value, Tensor) else value
                 taken = array_of(array)
                 shape = np.shape(array) if isinstance(taken, NotTaken) else taken.shape
-                if len(shape) not in (1, 2):
+                if len(shape) != len(tile.extents) and (len(tile.extents) > 2 or len(shape) != 1):
                     raise ArgumentShapeError(f"kernel `{self._name}`: argument `{param.name}` has {counted(len(shape), 'dimension')}",
                                              here(), expected=repr(param.annotation), found=str(list(shape)))
-                for name, size in zip((tile.rows, tile.cols), (1, *shape)[-2:], strict=True):
+                for name, size in zip(tile.extents, (1, *shape)[-len(tile.extents):], strict=True):
                     if isinstance(name, str):
                         check_size(self.definition, param, name, size, sizes, here())
         for name in self.definition.size_names:
@@ -167,10 +169,11 @@ class KernelAlone:
         return float(value) if param.dtype.is_float else int(value)
 
     def _run_argument(self, param: TileParam | TensorParam | ScalarParamDecl, value: object) -> npt.NDArray[Any] | int | float:
+        """Return the array or number of a parameter; the type of a tile may have more than two axes."""
         if isinstance(param, ScalarParamDecl):
             return self._held(param, value)
         if value is None and isinstance(param, TileParam) and not param.role.reads:
-            return np.zeros(param.type.shape, param.type.dtype.np)
+            return np.zeros(extents_of(param.type), param.type.dtype.np)
         array = array_of(value.data if isinstance(value, Tensor) else value)
         if isinstance(array, NotTaken):
             raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is {array.what}", here(), expected=array.expected,
@@ -192,6 +195,28 @@ def _name(arch: object) -> str:
     return arch.name if isinstance(arch, Arch) else str(arch)
 
 
+def _whole(param: KernelParam, ir: Kernel) -> TileParam | TensorParam | ScalarParamDecl | None:
+    """Return a declared parameter as in kernel IR, but a tile of any rank as one parameter; None for a Constexpr."""
+    match param.annotation:
+        case TileAnnotation(role, tile):
+            return TileParam(param.name, role, tile, param.span)
+        case _:
+            return next((node for node in ir.params if node.name == param.name), None)
+
+
+def _arguments(params: Sequence[KernelParam], arrays: Mapping[str, npt.NDArray[Any] | int | float]
+               ) -> dict[str, npt.NDArray[Any] | int | float]:
+    """Return the arguments of kernel IR: of a tile of rank 3 and more, a view of its array for each tile."""
+    found: dict[str, npt.NDArray[Any] | int | float] = {}
+    for param in params:
+        value = arrays.get(param.name)
+        if isinstance(param.annotation, TileAnnotation) and isinstance(param.annotation.type, StackType) and isinstance(value, np.ndarray):
+            found |= {name: value[index] for name, index in zip(param.parts, param.annotation.type.indices, strict=True)}
+        elif value is not None:
+            found[param.name] = _rank2(value) if isinstance(value, np.ndarray) else value
+    return found
+
+
 def _rank2(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array[None, :] if array.ndim == 1 else array
 
@@ -199,4 +224,5 @@ def _rank2(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _fits(shape: tuple[int, ...], tile: TileType) -> bool:
     """Tell whether an array of this shape can be the tile or the valid part of it."""
     rows_cols = (1, *shape) if len(shape) == 1 else shape
-    return len(rows_cols) == 2 and rows_cols[0] <= tile.rows and rows_cols[1] <= tile.cols
+    *leading, rows, cols = extents_of(tile)
+    return [*rows_cols[:-2]] == leading and len(rows_cols) >= 2 and rows_cols[-2] <= rows and rows_cols[-1] <= cols

@@ -213,6 +213,14 @@ class TileAxisError(ArgumentKindError):
     fix = "A tile has two dimensions: x.sum(axis=1, keepdims=True) gives [R, 1], axis=0 gives [1, C], no axis [1, 1]."
 
 
+class LeadingAxesError(OperandShapeError):
+    code = "T215"
+    cause = ("Leading axes of tiles of rank 3 and more do not fit each other, have too many positions, or are indexed or written "
+             "in another way than tile by tile.")
+    example = "x[0:2] + x[0:3]  # x: In[Tile[4, 16, 64, DType.F32]]"
+    fix = "Leading axes broadcast as NumPy's; an index is known when the kernel is traced, and rows and columns stay within their tile."
+
+
 class ViewBoundsError(PtoError):
     code = "T301"
     cause = "A view reads or writes outside its tensor."

@@ -11,15 +11,17 @@ arguments are errors at the user's line.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
-from inspect import Parameter, Signature
-from typing import Protocol, TypeAlias, TypeGuard
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, Protocol, TypeAlias, TypeGuard, cast
 
+from pto_wsp import calls
+from pto_wsp.calls import Decorator, F
 from pto_wsp.calls import bind as bind
-from pto_wsp.calls import user_call as user_call
 from pto_wsp.errors import OutsideTraceError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.tile import TileType
@@ -56,6 +58,11 @@ def is_tile(value: object) -> TypeGuard[Operand]:
     return hasattr(type(value), "__pto_tile__")
 
 
+def is_stack(value: object) -> bool:
+    """Tell whether `value` is a tile of rank 3 or more: a stack of tiles [rows, cols]."""
+    return hasattr(type(value), "__pto_stack__")
+
+
 class Emitter(Protocol):
     """The trace of one kernel."""
 
@@ -65,6 +72,15 @@ class Emitter(Protocol):
 
     def read(self, tile: Operand) -> Operand:
         """Return the value that a parameter or buffer has at this point in the kernel."""
+        ...
+
+    def spread(self, name: str, function: Callable[..., Any], expected: Signature, args: tuple[object, ...],
+               kwargs: Mapping[str, object]) -> Any:
+        """Return what a function gives for stacks of tiles, by calling `function` on tiles [rows, cols]."""
+        ...
+
+    def stack(self, tiles: object, axis: object) -> Any:
+        """Return tiles of one type as a stack, along a new leading axis."""
         ...
 
 
@@ -96,6 +112,35 @@ def active(name: str) -> Emitter:
         raise OutsideTraceError(f"`pto.{name}` was called outside a kernel", here(),
                                 help="call it in the body of a @kernel; for NumPy arrays at once use kernel.run(...)")
     return emitter
+
+
+def spreads(args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
+    """Tell whether arguments have a stack, or more than two whole numbers, which may be the shape of a stack."""
+    return any(_spreads(value) for value in args) or any(_spreads(value) for value in kwargs.values())
+
+
+def _spreads(value: object) -> bool:
+    if isinstance(value, tuple | list):
+        return any(map(is_stack, value)) or (len(value) > 2 and all(map(_is_whole, value)))
+    return is_stack(value)
+
+
+def _is_whole(value: object) -> bool:
+    """Tell whether a value is an integer of Python or NumPy, or a scalar."""
+    return hasattr(type(value), "__index__") and not isinstance(value, bool) and not is_tile(value)
+
+
+def user_call(called: str = "", /, **other_names: str) -> Decorator:
+    """Decorate a function of tiles whose arguments a user writes, as `calls.user_call` does; of stacks, it takes tile by tile."""
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if spreads(args, kwargs):
+                return active(name.removeprefix("pto.")).spread(name, function, signature(function), args, kwargs)
+            return function(*args, **kwargs)
+        name = called or function.__name__
+        return cast(F, calls.user_call(name, **other_names)(call))
+    return decorate
 
 
 # -- entries -----------------------------------------------------------------------------------------------------------
@@ -216,6 +261,12 @@ class OpEntry(ABC):
 
         Raises: K105 outside a kernel; T101, T202, T203, T204, T207, T209, T213 for what does not fit.
         """
+        emitter = active(self.name)
+        if spreads(args, kwargs):
+            return cast(Operand, emitter.spread(f"pto.{self.name}", self._emitted, self.signature, args, kwargs))
+        return self._emitted(*args, **kwargs)
+
+    def _emitted(self, *args: object, **kwargs: object) -> Operand:
         emitter = active(self.name)
         operands, attrs = self.split(bind(f"pto.{self.name}", self.signature, args, kwargs))
         return emitter.emit(self.name, self.prepared(emitter, operands), attrs)

@@ -2,7 +2,7 @@
 
 Words for an op stand in the op's entry (`synonyms`). What is no op, and is written with several, stands here.
 
->>> instead_of("stack"), instead_of("expm1")
+>>> instead_of("hstack"), instead_of("expm1")
 ('did you mean pto.concat? tiles joined along columns (axis=1) or rows (axis=0): concat(a, b, c, axis=1)', 'pto.exp(x) - 1')
 """
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pto_wsp.errors import MixedDTypeError, OperandKindError, OperandShapeError, OptionValueError, TileAxisError, UnsupportedDTypeError
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.tile import TileType
+from pto_wsp.ir.tile import StackType, TileType
 from pto_wsp.ops.entry import Operand, is_tile
 from pto_wsp.ops.rounding import print_dtypes
 from pto_wsp.source import here
@@ -65,7 +65,8 @@ def check_inner(name: str, lhs: TileType, rhs: TileType) -> None:
     Raises: T202 otherwise.
     """
     if lhs.cols != rhs.rows:
-        swap = "second: b.T" if lhs.cols == rhs.cols else "first: a.T" if lhs.rows == rhs.rows else None
+        turned = "mT" if isinstance(lhs, StackType) or isinstance(rhs, StackType) else "T"
+        swap = f"second: b.{turned}" if lhs.cols == rhs.cols else f"first: a.{turned}" if lhs.rows == rhs.rows else None
         raise OperandShapeError(f"`pto.{name}`: {lhs.cols} columns meet {rhs.rows} rows", here(), expected="[M, K] @ [K, N]",
                                 found=f"{lhs!r} @ {rhs!r}", help=swap and f"transpose the {swap}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,9 +17,11 @@ from pto_wsp.artifact.manifest import Manifest
 from pto_wsp.artifact.store import lookup
 from pto_wsp.artifact.toolchain import cache_bytes
 from pto_wsp.check.capacity import capacity_errors
-from pto_wsp.errors import CompileOptionError, CompilerFailedError, raise_all
+from pto_wsp.errors import ArityError, CompileOptionError, CompilerFailedError, raise_all
 from pto_wsp.ir.digest import plan_digest
+from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.tile import whole_name
 from pto_wsp.passes.kernel.context import context_of
 from pto_wsp.passes.kernel.passes import KERNEL_PASSES, KernelPass
 from pto_wsp.passes.lower import lower
@@ -34,6 +36,8 @@ from pto_wsp.targets.options import CompileOptions, refuse_npu_options
 from pto_wsp.targets.planning import make_plan, run_plan_passes
 from pto_wsp.targets.request import CompileRequest
 from pto_wsp.values import dataclass
+
+_MAX_VIEWS, _MAX_SCALARS = 32, 16      # PTO_MAX_ARGS and PTO_MAX_SCALARS of csrc/include/pto_abi.h
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ class _CpuSim:
                                      found=f"passes={{{', '.join(repr(name) for name in own)}}}",
                                      help="leave one of them out: a fault is named by its number among the package's checks")
         made = make_plan(request, PASSES, _cache_bytes(options))
+        raise_all(tuple(_count_errors(use.kernel for use in made.plan.kernels)))
         raise_all(capacity_errors((use.kernel for use in made.plan.kernels), request.arch))
         if options.verify_passes:
             doors.late_module("pto_wsp.targets.cpu_sim_build").check_passes(made.plan)
@@ -130,3 +135,16 @@ def _key(request: CompileRequest, plan: TaskPlan) -> str:
 def open_artifact(root: str, library: str, digest: str) -> LoadedArtifact:
     """Return the library of an artifact, opened once for all programs that use it."""
     return load_artifact(Path(root), library, digest)
+
+
+def _count_errors(kernels: Iterable[Kernel]) -> Iterator[ArityError]:
+    """Yield an error for each kernel with more arguments than the native engine passes to a task."""
+    for kernel in kernels:
+        for params, most, what in ((kernel.memory_params, _MAX_VIEWS, "tiles and Tensors"),
+                                   (kernel.scalar_params, _MAX_SCALARS, "scalars")):
+            tiles = dict.fromkeys(f"`{whole}`" for param in params if (whole := whole_name(param.name)) != param.name)
+            if len(params) > most:
+                yield ArityError(f"a task of kernel `{kernel.name}` has too many arguments", kernel.span, expected=f"at most {most} {what}",
+                                 found=f"{len(params)}" + (f", with one for each tile of {', '.join(tiles)}" if tiles else ""),
+                                 help="loop over a leading axis in the workload, or over a part of it" if tiles else
+                                      "pack some into one tensor, of which the kernel takes parts")

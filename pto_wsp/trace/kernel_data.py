@@ -8,6 +8,7 @@ all data of a workload.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from keyword import iskeyword
@@ -39,6 +40,7 @@ from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileParam
 from pto_wsp.trace.kernel.trace import KernelTrace
 
 _UNARY = frozenset({s.Op.NEG, s.Op.NOT})
+_TILE_OF_STACK = re.compile(r"\[(0|[1-9]\d*)(, (0|[1-9]\d*))*\]\Z")
 _I64 = range(-(1 << 63), 1 << 63)
 
 
@@ -58,6 +60,11 @@ def check_name(what: str, name: str) -> None:
     """Raise W113 unless a name is one that Python's own syntax gives."""
     if not name.isidentifier() or iskeyword(name):
         refuse(f"{what} called {name!r:.60}", expected="a Python identifier")
+
+
+def check_tile_name(what: str, name: str) -> None:
+    """Raise W113 unless a name is an identifier, or that of a tile of a stack: `x[0, 1]`."""
+    check_name(what, _TILE_OF_STACK.sub("", name))
 
 
 def check_text(what: str, text: str) -> None:
@@ -111,7 +118,7 @@ def annotation_of(param: k.Param) -> Annotation:
     """Return the annotation of a parameter."""
     match param:
         case k.TileParam(_, role, tile):
-            return TileAnnotation(role, fixed_tile(tile.rows, tile.cols, tile.dtype))
+            return TileAnnotation(role, fixed_tile(tile.shape, tile.dtype))
         case k.TensorParam(_, role):
             return TensorAnnotation(role)
         case k.ScalarParamDecl(_, dtype):
@@ -120,7 +127,7 @@ def annotation_of(param: k.Param) -> Annotation:
 
 def _check_params(kernel: k.Kernel) -> None:
     for param in kernel.params:
-        check_name("a parameter", param.name)
+        (check_tile_name if isinstance(param, k.TileParam) else check_name)("a parameter", param.name)
         annotation_of(param)
     if len({param.name for param in kernel.params}) < len(kernel.params):
         refuse("two parameters of one name")
@@ -242,7 +249,7 @@ class _Retrace:
                 scatter(self._region(name), self._value(index), self._value(value), cols=(self._scalar(col), value.type.cols),
                         valid=self._optional(valid))
             case k.Alloc(buffer, init):
-                check_name("a buffer", buffer.name)
+                check_tile_name("a buffer", buffer.name)
                 made = memory.allocate(self._trace, buffer.name, buffer.type.shape, buffer.type.dtype, init)
                 self._buffers[buffer.id] = made
             case k.Read(result, buffer):

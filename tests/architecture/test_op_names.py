@@ -26,6 +26,8 @@ ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
     "npu/emit/mlir_text.py": (frozenset({"eq", "ne"}), "predicates of MLIR"),
     "npu/emit/kernel_cpp.py": (frozenset({"xor"}), "a word of C++"),
     "trace/kernel/instructions.py": (frozenset({"eq", "ne", "lt", "le", "gt", "ge"}), "modes of TCMP"),
+    "trace/kernel/stack.py": (frozenset({"transpose"}), "the method of arrays, in errors"),
+    "trace/kernel/stack_ops.py": (frozenset({"reshape", "transpose"}), "methods of arrays, and functions of NumPy"),
     "records.py": (frozenset({"ge", "gt", "le"}), "bounds of fields, as pydantic calls them"),
     "ir/symbolic.py": (frozenset({"add", "sub", "mul", "floordiv", "mod", "pow", "xor", "lt", "le", "gt", "ge", "eq", "ne", "neg", "abs",
                                    "round", "floor", "ceil"}), "special methods of Python"),

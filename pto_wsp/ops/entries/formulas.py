@@ -22,7 +22,7 @@ from pto_wsp.ops.entries.functions import exp, log
 from pto_wsp.ops.entries.index import argsort, gather, sort
 from pto_wsp.ops.entries.matmul import matmul
 from pto_wsp.ops.entries.movement import concat, reshape, slice_, transpose
-from pto_wsp.ops.entry import Operand, is_tile, user_call
+from pto_wsp.ops.entry import Operand, active, is_tile, user_call
 from pto_wsp.ops.rounding import ALL, COMPUTED, FLOATS, NUMBERS
 from pto_wsp.source import here
 
@@ -167,6 +167,12 @@ def concatenate(tiles: object, axis: object = 0, *, dim: object = None) -> Opera
     return concat(*tiles, axis=at)
 
 
+@user_call("pto.stack")
+def stack(tiles: object, axis: object = 0) -> object:
+    """Return a list of tiles of one type as a tile of one rank more, along a new leading axis: np.stack([a, b])."""
+    return active("stack").stack(tiles, axis)
+
+
 @user_call("pto.split")
 def split(x: Operand, sections: object, axis: object = 0) -> list[Operand]:
     """Return equal parts of a tile, `sections` of them, or those between the places that a list names, as np.split does."""
@@ -226,10 +232,10 @@ def _reshape(x: Operand, *shape: object) -> Operand:
     extents = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
     numbers = [typing.whole_number(extent) for extent in extents] if isinstance(extents, tuple | list) else []
     tile = typing.require_tile("reshape", x)
-    if len(numbers) == 2 and numbers.count(-1) == 1:
-        known = next((n for n in numbers if n != -1), None)
-        whole = tile.shape[0] * tile.shape[1]
-        if known and known > 0 and whole % known == 0:
+    if len(numbers) >= 2 and numbers.count(-1) == 1:
+        known = math.prod(n for n in numbers if n is not None and n != -1)
+        whole = math.prod(tile.shape)
+        if known > 0 and whole % known == 0:
             numbers = [whole // known if n == -1 else n for n in numbers]
     return reshape(tile, tuple(numbers) if None not in numbers else extents)
 
@@ -283,7 +289,7 @@ def _dot(x: Operand, y: Operand) -> Operand:
 
 FORMULAS = (same(softmax), same(log_softmax), same(logsumexp), same(cumsum, synonyms=("cumulative_sum", "scan")), same(clamp, "clip"),
             same(square), same(isnan), same(isinf), same(isfinite), same(logical_and), same(logical_or), same(logical_xor),
-            same(logical_not), same(concatenate, "cat"), same(split), same(zeros_like), same(ones_like), same(full_like))
+            same(logical_not), same(concatenate, "cat"), same(stack), same(split), same(zeros_like), same(ones_like), same(full_like))
 # Methods of a tile and functions of NumPy that trace ops of the table, with their own arguments.
 METHODS: Mapping[str, Callable[..., object]] = {
     "reshape": _reshape, "astype": _astype, "to": _astype, "type": _astype, "transpose": _transpose, "round": _round, "argsort": _argsort,

@@ -175,7 +175,7 @@ def _joined(types: Sequence[TileType], result: TileType, attrs: Attrs) -> tuple[
     return tuple(copies)
 
 
-concat = Movement(name="concat", synonyms=("hstack", "vstack", "stack", "row_stack", "column_stack"),
+concat = Movement(name="concat", synonyms=("hstack", "vstack", "row_stack", "column_stack"),
                   doc="Return tiles joined along columns (axis=1) or rows (axis=0): concat(a, b, c, axis=1).",
                   npu="TCONCAT", parts=_concat_parts, shape=_joined_shape, copies=_joined,
                   parameters=Signature([Parameter("tiles", Parameter.VAR_POSITIONAL),

@@ -16,7 +16,7 @@ from pto_wsp.errors import KernelSignatureError, raise_all
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.ir.tile import SizedTile, Tile, TileType
+from pto_wsp.ir.tile import SizedTile, StackType, Tile, TileType, part_name
 from pto_wsp.source import UNKNOWN, Span, here, parameter_span
 from pto_wsp.values import dataclass
 
@@ -123,6 +123,26 @@ class KernelParam:
     name: str
     annotation: Annotation
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is a tile of rank 3 or more."""
+        match self.annotation:
+            case TileAnnotation(_, tile):
+                return isinstance(tile, StackType)
+            case SizedTileAnnotation(_, tile):
+                return len(tile.extents) > 2
+            case _:
+                return False
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the parameters that it is in kernel IR: of a tile of rank 3 and more, one for each of its tiles."""
+        match self.annotation:
+            case TileAnnotation(_, StackType() as stack):
+                return tuple(part_name(self.name, index) for index in stack.indices)
+            case _:
+                return (self.name,)
 
 
 def resolve_params(function: Callable[..., object], caller_locals: Mapping[str, object]) -> tuple[KernelParam, ...]:

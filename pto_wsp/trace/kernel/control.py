@@ -13,17 +13,18 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import NoReturn
 
+from pto_wsp.calls import user_call
 from pto_wsp.errors import CarriedValueError, ConditionError, NumberError, SymbolicControlError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
-from pto_wsp.ops.entry import user_call
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, left_early, loop_names
+from pto_wsp.trace.kernel.stack import TileStack
 from pto_wsp.trace.kernel.tile_value import BufferRef, TileParamRef, TileValue, is_tile
 from pto_wsp.trace.kernel.trace import KernelTrace, current_kernel
 
-_TRACKED_TYPES = NUMBERS | TileValue | BufferRef | TileParamRef
+_TRACKED_TYPES = NUMBERS | TileValue | BufferRef | TileParamRef | TileStack
 
 
 @user_call("pto.range")
@@ -96,7 +97,7 @@ def when(condition: object) -> KernelBranch:
     Raises: T210 for what is no condition known when the kernel runs.
     """
     trace = current_kernel("when")
-    if is_tile(condition):
+    if is_tile(condition) or isinstance(condition, TileStack):
         raise ConditionError("`pto.when` takes a condition on scalars, not on the elements of a tile", here(),
                              expected="a comparison of scalars, e.g. n > 4", found=repr(condition),
                              help="choose element by element: pto.where(mask, a, b)")
@@ -161,11 +162,13 @@ def _check_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
     if carried is None:
         return
     name = carried.name
-    if isinstance(carried.before, BufferRef) or (isinstance(carried.before, TileParamRef) and carried.before.param.role.writes):
+    held = carried.before
+    if isinstance(held, BufferRef) or (held.is_state if isinstance(held, TileStack) else isinstance(held, TileParamRef)
+                                       and held.param.role.writes):
         help = f"write it in place: {name} += ..., or {name}[:] = ..."
-    elif is_tile(carried.before):
-        rows, cols = carried.before.shape
-        help = (f"keep it in a buffer, made before the {kind}: held = pto.alloc(({rows}, {cols}), {carried.before.dtype!r}); "
+    elif is_tile(carried.before) or isinstance(carried.before, TileStack):
+        extents = ", ".join(map(str, carried.before.shape))
+        help = (f"keep it in a buffer, made before the {kind}: held = pto.alloc(({extents}), {carried.before.dtype!r}); "
                 f"held[:] = {name}; then held[:] = ... in it")
     else:
         help = (f"count with the loop's variable, or keep a [1, 1] buffer; a variable of the {kind}'s own takes another name")

@@ -32,6 +32,7 @@ from pto_wsp.ir.kernel import BodyForm, OwnBody
 from pto_wsp.ir.own_text import find_flaw
 from pto_wsp.ir.scalar import ParamScalar
 from pto_wsp.ir.symbolic import Symbolic
+from pto_wsp.ir.tile import StackType, whole_name
 from pto_wsp.ops.entry import activate
 from pto_wsp.source import Span, definition_span, here, repeated
 from pto_wsp.trace.kernel.annotations import (
@@ -44,6 +45,7 @@ from pto_wsp.trace.kernel.annotations import (
     resolve_params,
 )
 from pto_wsp.trace.kernel.printing import python_print_traced
+from pto_wsp.trace.kernel.stack import TileStack
 from pto_wsp.trace.kernel.tile_value import TensorParamRef, TileParamRef
 from pto_wsp.trace.kernel.trace import KernelTrace
 from pto_wsp.values import dataclass
@@ -97,6 +99,17 @@ def check_names(kernel: str, params: Sequence[KernelParam], bodies: Sequence[Own
                                    found=f"{meanings[name]}, and what the body is given of parameter `{param.name}`",
                                    help="rename the parameter")
             meanings[name] = f"what the body is given of parameter `{param.name}`"
+
+
+def check_ranks(kernel: str, params: Sequence[KernelParam], bodies: Sequence[OwnBody]) -> None:
+    """Check that no parameter of a C or C++ body has more than two axes.
+
+    Raises: K107 otherwise.
+    """
+    if bodies:
+        raise_all([OwnBodyError(f"kernel `{kernel}`: `{param.name}` has more than two axes, in a kernel with a body of its own",
+                                param.span, expected="Tile[rows, cols, dtype] or Tensor", found=repr(param.annotation),
+                                help="loop over the leading axes in the workload") for param in params if param.is_long])
 
 
 def constants_of(kernel: str, constexprs: Mapping[str, object]) -> tuple[tuple[str, int | float | bool], ...]:
@@ -244,6 +257,7 @@ class KernelDef:
         params = resolve_params(function, caller_locals)
         bodies = read_bodies(function, options)
         check_names(function.__name__, params, bodies)
+        check_ranks(function.__name__, params, bodies)
         return KernelDef(function, function.__name__, params, definition_span(function.__code__), bodies, instructions)
 
     def trace(self, constexprs: Mapping[str, object], tensor_dtypes: Mapping[str, DType]) -> k.Kernel:
@@ -252,13 +266,12 @@ class KernelDef:
         `constexprs`: the value of each Constexpr parameter; `tensor_dtypes`: the dtype of the view bound to each Tensor parameter.
         Raises: K102 to K106, T1xx to T3xx at the lines of the body; exceptions of the body itself pass unchanged.
         """
-        trace = KernelTrace(self.name, [param.name for param in self.params], instructions=self.instructions)
+        trace = KernelTrace(self.name, self._names, instructions=self.instructions)
         declared: list[k.Param] = []
         arguments: list[object] = []
         for param in self.params:
-            node, argument = self._argument(trace, param, constexprs, tensor_dtypes)
-            if node is not None:
-                declared.append(node)
+            nodes, argument = self._argument(trace, param, constexprs, tensor_dtypes)
+            declared += nodes
             arguments.append(argument)
         with activate(trace), python_print_traced():
             try:
@@ -279,24 +292,32 @@ class KernelDef:
         check_stored(kernel, trace.stored)
         return kernel
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The names of the parameters in kernel IR, Constexpr ones too."""
+        return tuple(name for param in self.params for name in param.parts)
+
     def _argument(self, trace: KernelTrace, param: KernelParam, constexprs: Mapping[str, object],
-                  tensor_dtypes: Mapping[str, DType]) -> tuple[k.Param | None, object]:
-        """Return the IR parameter (None for a Constexpr) and the body's argument."""
+                  tensor_dtypes: Mapping[str, DType]) -> tuple[tuple[k.Param, ...], object]:
+        """Return the IR parameters (none for a Constexpr, one for each tile of a stack) and the body's argument."""
         match param.annotation:
+            case TileAnnotation(role, StackType() as stack):
+                parts = tuple(k.TileParam(name, role, stack.each, param.span) for name in param.parts)
+                return parts, TileStack(stack.leading, [TileParamRef(trace, part) for part in parts], f"parameter `{param.name}`")
             case TileAnnotation(role, tile_type):
                 tile = k.TileParam(param.name, role, tile_type, param.span)
-                return tile, TileParamRef(trace, tile)
+                return (tile,), TileParamRef(trace, tile)
             case TensorAnnotation(role):
                 tensor = k.TensorParam(param.name, role, self._given(param, tensor_dtypes), param.span)
-                return tensor, TensorParamRef(tensor)
+                return (tensor,), TensorParamRef(tensor)
             case ScalarAnnotation(dtype):
-                return k.ScalarParamDecl(param.name, dtype, param.span), Symbolic(ParamScalar(param.name, dtype))
+                return (k.ScalarParamDecl(param.name, dtype, param.span),), Symbolic(ParamScalar(param.name, dtype))
             case ConstexprAnnotation(kind):
                 value = self._given(param, constexprs)
                 if not isinstance(value, kind) and not (kind is float and type(value) is int):
                     raise ArgumentKindError(f"kernel `{self.name}`: Constexpr `{param.name}` has the wrong type", here(),
                                             expected=kind.__name__, found=f"{value.__class__.__name__}: {value!r}")
-                return None, value
+                return (), value
             case SizedTileAnnotation():
                 raise InternalError("a tile without a size is traced", f"{self.name}.{param.name}")
             case _:
@@ -310,11 +331,13 @@ class KernelDef:
 
 
 def check_stored(kernel: k.Kernel, stored: Collection[str]) -> None:
-    """Check that every Out parameter of a kernel with a Python body is stored.
+    """Check that every Out parameter of a kernel with a Python body is stored; of a tile of rank 3 and more, one of its tiles.
 
     Raises: K102 for those that are not.
     """
     if kernel.has_meaning:
-        raise_all([OutNeverStoredError(f"kernel `{kernel.name}`: Out parameter `{p.name}` is never stored", p.span,
-                                       help=f"pto.store({p.name}, value), or drop the parameter")
-                   for p in kernel.memory_params if p.role is k.Role.OUT and p.name not in stored])
+        known = set(map(whole_name, stored))
+        missing = {name: p.span for p in kernel.memory_params if p.role is k.Role.OUT and (name := whole_name(p.name)) not in known}
+        raise_all([OutNeverStoredError(f"kernel `{kernel.name}`: Out parameter `{name}` is never stored", span,
+                                       help=f"pto.store({name}, value), or drop the parameter")
+                   for name, span in missing.items()])

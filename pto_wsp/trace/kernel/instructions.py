@@ -16,11 +16,12 @@ from enum import Enum, StrEnum
 from inspect import Parameter, Signature
 from types import MappingProxyType
 
-from pto_wsp.errors import ArityError, InstructionOperandError, MixedDTypeError, OperandShapeError, OutsideTraceError
+from pto_wsp.calls import user_call
+from pto_wsp.errors import ArityError, InstructionOperandError, MixedDTypeError, OperandShapeError, OutsideTraceError, unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ops.entries import compare, create, elementwise, matmul, movement
 from pto_wsp.ops.entries.cast import cast
-from pto_wsp.ops.entry import Operand, bind, is_active, user_call
+from pto_wsp.ops.entry import Operand, bind, is_active
 from pto_wsp.ops.spec import ColReduce, Elementwise, RowReduce
 from pto_wsp.ops.table import ENTRIES
 from pto_wsp.source import here
@@ -219,7 +220,8 @@ def declare(rows: object, cols: object, dtype: object) -> BufferRef:
     """Declare a tile of the chip: `t = ptoisa.Tile(16, 128, DType.F32)`. Its contents are undefined until an instruction writes it."""
     if not is_active():
         raise OutsideTraceError("`ptoisa.Tile` was called outside a kernel", here(), help="declare tiles in the body of a @ptoisa_kernel")
-    return kernel_memory.alloc((rows, cols), dtype)
+    made = kernel_memory.alloc((rows, cols), dtype)
+    return made if isinstance(made, BufferRef) else unreachable("a tile of more than two axes")
 
 
 def instructions() -> Mapping[str, Intrinsic]:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from pto_wsp.errors import BufferMisuseError, MixedDTypeError, NumberError, OperandKindError, OptionValueError, ViewBoundsError
+from pto_wsp.calls import user_call
+from pto_wsp.errors import (
+    BufferMisuseError,
+    LeadingAxesError,
+    MixedDTypeError,
+    NumberError,
+    OperandKindError,
+    OptionValueError,
+    ViewBoundsError,
+)
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.ir.tile import TileType
-from pto_wsp.ops.entry import Operand, user_call
+from pto_wsp.ir.tile import TileType, indices, part_name
+from pto_wsp.ops.entry import Operand
 from pto_wsp.ops.rounding import ALL
 from pto_wsp.ops.typing import as_dtype, as_shape
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.bytecode import assigned_name
+from pto_wsp.trace.kernel.stack import TileStack, assign, check_leading, is_long
 from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileParamRef, is_tile
 from pto_wsp.trace.kernel.trace import KernelTrace, constant, current_kernel, pair
 
@@ -32,6 +42,11 @@ def load(source: object, at: object = None, shape: object = None, valid: object 
     """
     trace = current_kernel("load")
     plain = at is None and shape is None and valid is None and fill == 0 and not transpose
+    if isinstance(source, TileStack):
+        if not plain:
+            _refuse_piece("load", source)
+        loaded: Operand = source[:]
+        return loaded
     if is_tile(source) and plain:
         return trace.read(source)
     if not isinstance(source, TileParamRef | TensorParamRef):
@@ -63,6 +78,11 @@ def store(target: object, value: object, at: object = None, valid: object = None
     Raises: K106 for an In parameter; T202, T203, T209, T213, T301 for what does not fit.
     """
     trace = current_kernel("store")
+    if isinstance(target, TileStack):
+        if at is not None or valid is not None:
+            _refuse_piece("store", target)
+        assign(target, value)
+        return
     if isinstance(target, BufferRef) and at is None and valid is None:
         trace.assign(target, value)
         return
@@ -89,16 +109,24 @@ def store(target: object, value: object, at: object = None, valid: object = None
 
 
 @user_call("pto.alloc")
-def alloc(shape: object, dtype: object, init: object = None) -> BufferRef:
+def alloc(shape: object, dtype: object, init: object = None) -> BufferRef | TileStack:
     """Return a buffer: state that a kernel reads by naming it and writes with `[:] =` and `+=`.
+
+    A shape of rank 3 and more gives a buffer for each of its tiles.
 
     `init`: the initial value of all elements; without `init` the buffer must be written before it is read.
     """
-    return allocate(current_kernel("alloc"), assigned_name(user_frame()) or "buffer", shape, dtype, init)
+    trace, name = current_kernel("alloc"), assigned_name(user_frame()) or "buffer"
+    if not isinstance(shape, tuple | list) or not is_long(shape):
+        return allocate(trace, name, shape, dtype, init)
+    leading = tuple(int(n) for n in shape[:-2])
+    check_leading("`pto.alloc`", leading)
+    parts = [allocate(trace, part_name(name, index), shape[-2:], dtype, init) for index in indices(leading)]
+    return TileStack(leading, parts, f"buffer `{name}`")
 
 
 def allocate(trace: KernelTrace, name: str, shape: object, dtype: object, init: object) -> BufferRef:
-    """Append the allocation of a buffer called `name`, as `alloc` does."""
+    """Append the allocation of a buffer of two axes called `name`, as `alloc` does."""
     rows, cols = as_shape("alloc", shape)
     held = as_dtype("alloc", dtype, ALL)
     if is_tile(init):
@@ -108,6 +136,11 @@ def allocate(trace: KernelTrace, name: str, shape: object, dtype: object, init: 
                                                                                                                    1) else init,
                                                 held)
     return trace.new_buffer(name, TileType(rows, cols, held), number)
+
+
+def _refuse_piece(name: str, stack: TileStack) -> None:
+    raise LeadingAxesError(f"`pto.{name}` moves a piece of one tile", here(), expected="two axes", found=repr(stack),
+                           help=f"pick a tile first: pto.{name}(x[0], ...)")
 
 
 def _check_source(trace: KernelTrace, param: k.MemoryParam) -> None:

@@ -17,8 +17,10 @@ from pto_wsp.errors import ArgumentKindError, ArityError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.symbolic import Symbolic
+from pto_wsp.ir.tile import indices, part_name
 from pto_wsp.ops.entry import is_active
 from pto_wsp.source import here
+from pto_wsp.trace.kernel.stack import TileStack
 from pto_wsp.trace.kernel.tile_value import TensorParamRef, is_tile
 from pto_wsp.trace.kernel.trace import KernelTrace, current_kernel
 
@@ -39,6 +41,10 @@ def print_(*values: object) -> None:
     if not isinstance(label, str):
         raise ArgumentKindError("`pto.print`: the label is not a string", here(), expected="pto.print(\"label\", value)",
                                 found=repr(label))
+    if isinstance(value, TileStack):
+        for index, part in zip(indices(value.leading), value.parts, strict=True):
+            trace.append(k.Print(trace.next_print(), part_name(label, index), _operand(trace, part), here()))
+        return
     trace.append(k.Print(trace.next_print(), label, _operand(trace, value), here()))
 
 
@@ -82,7 +88,7 @@ def _hook(passed_on: Callable[..., None]) -> Callable[..., None]:
 
 
 def _is_traced(value: object) -> bool:
-    return is_tile(value) or isinstance(value, Symbolic | TensorParamRef)
+    return is_tile(value) or isinstance(value, TileStack | Symbolic | TensorParamRef)
 
 
 def _print_traced(values: tuple[object, ...], options: Mapping[str, object]) -> None:

@@ -95,6 +95,11 @@ class TileOperators:
         """The transposed tile."""
         return movement.transpose(self)
 
+    @property
+    def mT(self) -> Operand:
+        """The tile with its last two axes exchanged."""
+        return movement.transpose(self)
+
     def __add__(self, other: object) -> Operand:
         return elementwise.add(self, other)
 

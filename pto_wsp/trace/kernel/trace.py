@@ -7,8 +7,10 @@ kernel, so that its value is available everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import Signature
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from pto_wsp.errors import (
     ConditionError,
     EscapedValueError,
     InstructionError,
+    LeadingAxesError,
     LoopVariableError,
     MixedDTypeError,
     NumberError,
@@ -38,6 +41,8 @@ from pto_wsp.ops.table import find
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.bytecode import assigned_name
 from pto_wsp.trace.kernel.blocks import Blocks, check_buffers_change
+from pto_wsp.trace.kernel.stack import TileStack
+from pto_wsp.trace.kernel.stack_ops import spread, stack_tiles
 from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
 
 _ZERO = s.Const(0)
@@ -85,6 +90,15 @@ class KernelTrace:
         result = self.fresh(entry.infer(types, attrs))
         self.append(k.Compute(result.value, op, tuple(ready), attrs, here()))
         return result
+
+    def spread(self, name: str, function: Callable[..., Any], expected: Signature, args: tuple[object, ...],
+               kwargs: Mapping[str, object]) -> Any:
+        """Return what a function gives for tiles of rank 3 and more: see `stack_ops`."""
+        return spread(name, function, expected, args, kwargs)
+
+    def stack(self, tiles: object, axis: object) -> TileStack:
+        """Return tiles of one type as a tile of one rank more."""
+        return stack_tiles(tiles, axis)
 
     def _filled(self, numbers: Sequence[object]) -> list[object]:
         """Return the two numbers that a mask selects between, the first as a tile: I32, F32 if one is a float, or BOOL.
@@ -270,6 +284,9 @@ class KernelTrace:
 
         Raises: T202, T203 if the value does not fit.
         """
+        if isinstance(value, TileStack):
+            raise LeadingAxesError(f"{what}: the value has more axes", here(), expected=repr(wanted), found=repr(value.type),
+                                    help="take one of its tiles: x[0]")
         if is_tile(value):
             tile = self.read(value)
             if tile.dtype is not wanted.dtype:

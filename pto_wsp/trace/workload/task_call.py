@@ -35,8 +35,8 @@ from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tensor import TensorView
-from pto_wsp.ir.tile import TileType
-from pto_wsp.ir.view import View, ViewDim, declared, place_of, print_view
+from pto_wsp.ir.tile import StackType, TileType, extents_of
+from pto_wsp.ir.view import Pick, View, ViewDim, declared, place_of, print_view
 from pto_wsp.ops.entry import is_active
 from pto_wsp.source import Span, argument_span, here, user_frame
 from pto_wsp.trace.kernel.annotations import (
@@ -49,6 +49,7 @@ from pto_wsp.trace.kernel.annotations import (
 )
 from pto_wsp.trace.kernel.definition import KernelDef
 from pto_wsp.trace.workload.trace import MadeTask, TaskHandle, WorkloadTrace, current_trace
+from pto_wsp.wording import counted
 
 MAX_BRACKETS = 8
 MAX_LABEL = 200
@@ -76,7 +77,7 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
               for p in definition.params if isinstance(p.annotation, TensorAnnotation)}
     kernel = _specialise(trace, definition, constexprs, dtypes)
     task_args = tuple(arg for k, param in enumerate(definition.params)
-                      if (arg := _argument(definition, param, bound[param.name], k, trace, frame, span)) is not None)
+                      for arg in _argument(definition, param, bound[param.name], k, trace, frame, span))
     if len(index) > MAX_BRACKETS:
         raise ArityError(f"kernel `{definition.name}` has too many bracket indices", span, expected=f"at most {MAX_BRACKETS}",
                          found=str(len(index)))
@@ -121,8 +122,8 @@ def _sizes(definition: KernelDef, bound: Mapping[str, object], trace: WorkloadTr
         handled, tile = _view_of(definition, param, bound[param.name], at), param.annotation.type
         trace.keep(handled.owner)
         view = trace.named_view(handled.view, frame, span)
-        dims = _dims(definition, param, view, at, expected=repr(tile))
-        for name, dim in zip((tile.rows, tile.cols)[-len(dims):], dims, strict=True):
+        dims = _dims(definition, param, view, at, expected=repr(tile), rank=len(tile.extents))
+        for name, dim in zip(tile.extents[-len(dims):], dims, strict=True):
             if isinstance(name, str):
                 size = tile_extent(dim)
                 if not isinstance(size, s.Const):
@@ -130,8 +131,8 @@ def _sizes(definition: KernelDef, bound: Mapping[str, object], trace: WorkloadTr
                                              at, expected=repr(param.annotation), found=f"{print_scalar(size)}, {_about(view)}",
                                              help=".clip(rows, cols) bounds a view: the kernel is made for the bounds")
                 check_size(definition, param, name, int(size.value), sizes, at)
-        if len(dims) == 1 and isinstance(tile.rows, str):
-            check_size(definition, param, tile.rows, 1, sizes, at)
+        if len(dims) == 1 and isinstance(tile.extents[0], str):
+            check_size(definition, param, tile.extents[0], 1, sizes, at)
     return sizes
 
 
@@ -198,23 +199,27 @@ def _is_ours(value: object) -> bool:
 
 
 def _argument(definition: KernelDef, param: KernelParam, value: object, position: int, trace: WorkloadTrace, frame: FrameType,
-              span: Span) -> wl.Arg | None:
+              span: Span) -> tuple[wl.Arg, ...]:
+    """Return the task's argument for a parameter; of a tile of rank 3 and more an argument for each of its tiles, none of a Constexpr."""
     annotation = param.annotation
     try:
         match annotation:
             case ConstexprAnnotation():
-                return None
+                return ()
             case ScalarAnnotation(dtype):
-                return wl.ScalarArg(param.name, trace.use(scalar_argument(definition, param, value, dtype, span), frame, span), span)
+                return (wl.ScalarArg(param.name, trace.use(scalar_argument(definition, param, value, dtype, span), frame, span), span),)
             case TileAnnotation() | TensorAnnotation():
                 handled = _view_of(definition, param, value, span)
                 trace.keep(handled.owner)
                 view = trace.named_view(handled.view, frame, span)
-                if isinstance(annotation, TileAnnotation):
-                    check_tile(definition, param, view, annotation.type, span)
-                else:
+                if isinstance(annotation, TensorAnnotation):
                     check_region(definition, param, view, span)
-                return wl.ViewArg(param.name, view, span)
+                elif isinstance(annotation.type, StackType):
+                    check_tile(definition, param, view, annotation.type, span)
+                    return _parts(definition, param, view, annotation.type, trace, span)
+                else:
+                    check_tile(definition, param, view, annotation.type, span)
+                return (wl.ViewArg(param.name, view, span),)
             case SizedTileAnnotation():
                 raise InternalError("a tile without a size is bound", f"{definition.name}.{param.name}")
             case _:
@@ -223,6 +228,25 @@ def _argument(definition: KernelDef, param: KernelParam, value: object, position
         if problem.span == span:   # point at the argument, not at the whole call
             problem.span = argument_span(span, param.name, position)
         raise
+
+
+def _parts(definition: KernelDef, param: KernelParam, view: View, stack: StackType, trace: WorkloadTrace, span: Span) -> tuple[wl.Arg, ...]:
+    """Return the arguments for the tiles of a stack: the view at each index of its leading dimensions, whose extents stay as they are.
+
+    Raises: T201 for a leading extent that is known only in a run.
+    """
+    leading = place_of(view).dims[:len(stack.leading)]
+    if any(not isinstance(declared(dim.extent), s.Const) for dim in leading):
+        shape = ", ".join(_extent_text(dim) for dim in place_of(view).dims)
+        raise ArgumentShapeError(f"kernel `{definition.name}`: a leading extent of argument `{param.name}` is known only in a run", span,
+                                 expected=repr(stack), found=f"[{shape}] {view.tensor.dtype}, {_about(view)}",
+                                 help="rows and columns may have a valid part; loop over the leading positions in the workload")
+    for dim in leading:
+        for leaf in s.leaves(dim.extent):
+            if isinstance(leaf, s.DimOf):
+                trace.read_extent(leaf.tensor, leaf.dim)
+    return tuple(wl.ViewArg(name, View(view.tensor, (*view.steps, *(Pick(0, s.Const(at)) for at in index))), span)
+                 for name, index in zip(param.parts, stack.indices, strict=True))
 
 
 def _view_of(definition: KernelDef, param: KernelParam, value: object, span: Span) -> TensorView:
@@ -272,13 +296,13 @@ def check_tile(definition: KernelDef, param: KernelParam, view: View, tile: Tile
 
     Raises: T102, T103 or T201 otherwise.
     """
-    dims = _dims(definition, param, view, span, expected=repr(tile))
+    dims = _dims(definition, param, view, span, expected=repr(tile), rank=len(extents_of(tile)))
     if view.tensor.dtype is not tile.dtype:
         raise ArgumentDTypeError(f"kernel `{definition.name}`: argument `{param.name}` has the wrong dtype", span,
                                  expected=repr(tile), found=f"{view.tensor.dtype}, {_about(view)}",
                                  help=f"wrap an array of dtype {tile.dtype}, or annotate {param.name} with DType.{view.tensor.dtype.name}")
-    extents = tile.shape if len(dims) == 2 else (tile.cols,)
-    fits = len(dims) == 2 or tile.rows == 1
+    extents = extents_of(tile)[-len(dims):]
+    fits = len(dims) >= 2 or tile.rows == 1
     for dim, extent in zip(dims, extents, strict=True):
         size = tile_extent(dim)
         fits = fits and (not isinstance(size, s.Const) or size.value == extent)
@@ -302,13 +326,14 @@ def check_region(definition: KernelDef, param: KernelParam, view: View, span: Sp
     _dims(definition, param, view, span, expected="a view with two dimensions (or one, as a single row)")
 
 
-def _dims(definition: KernelDef, param: KernelParam, view: View, span: Span, *, expected: str) -> tuple[ViewDim, ...]:
+def _dims(definition: KernelDef, param: KernelParam, view: View, span: Span, *, expected: str, rank: int = 2) -> tuple[ViewDim, ...]:
     dims = place_of(view).dims
-    if len(dims) not in (1, 2):
+    if len(dims) != rank and (rank > 2 or len(dims) != 1):
         shape = ", ".join(_extent_text(dim) for dim in dims)
-        more = len(dims) - 2
-        raise ArgumentRankError(f"kernel `{definition.name}`: argument `{param.name}` has {len(dims)} dimensions", span,
-                                expected=f"{expected}: two dimensions", found=f"[{shape}] {view.tensor.dtype}, {_about(view)}",
+        more = len(dims) - rank
+        raise ArgumentRankError(f"kernel `{definition.name}`: argument `{param.name}` has {counted(len(dims), 'dimension')}", span,
+                                expected=f"{expected}: {'two' if rank == 2 else rank} dimensions",
+                                found=f"[{shape}] {view.tensor.dtype}, {_about(view)}",
                                 help=f"index {more} more {'axis' if more == 1 else 'axes'}, e.g. "
                                      f"{print_view(view)}{'[…]' * more}" if more > 0 else None)
     return dims
@@ -325,7 +350,7 @@ def _extent_text(dim: ViewDim) -> str:
 
 def _shape_help(view: View, dims: tuple[ViewDim, ...], tile: TileType) -> str | None:
     extents = [declared(dim.extent) for dim in dims]
-    if len(extents) == 2 and all(isinstance(e, s.Const) for e in extents):
+    if len(extents) == 2 and not isinstance(tile, StackType) and all(isinstance(e, s.Const) for e in extents):
         rows, cols = (int(e.value) for e in extents if isinstance(e, s.Const))
         if (cols, rows) == tile.shape:
             return f"transpose it: {print_view(view)}.T"
