@@ -6,8 +6,8 @@ One table a level lists every class with its tag and fields. A class or field th
     Repeat: "Loop: var start=first ..."     the class is called Repeat now, and its field `start` is called `first`
 
 The order of the fields in a table is the order in which digests read them. `~` marks a field that is no part of what a node means, `?`
-a text that is left out where it is empty, `!` a field that data must have although the class has a default. A field that the table of a
-level leaves out has its default there.
+a text or tuple that is left out where it is empty, `!` a field that data must have although the class has a default. A field that the
+table of a level leaves out has its default there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PLAIN: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str
 
 class FieldTag(NamedTuple):
     """A field of a node: its tag, its attribute (`note.checks`: of the node's note), whether the field counts in comparisons, and whether
-    data must have the field although the class has a default. `optional`: a text that data leave out where the text is empty.
+    data must have the field although the class has a default. `optional`: a text or tuple that data leave out where it is empty.
     """
 
     tag: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, make_dataclass, replace
+from dataclasses import field, fields, is_dataclass, make_dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -87,7 +87,10 @@ class Renamed:
         levels: dict[str, tuple[dict[type, str], dict[type[Enum], str]]] = {"": ({}, {}), "plan.": ({}, {})}
         for kind, entry in tags.nodes.items():
             names = dict.fromkeys(renamed(field.attribute).partition(".")[0] for field in entry.fields)
-            made = make_dataclass(f"New{kind.__name__}", names, frozen=True)
+            empty = {renamed(f.name): f.default for f in fields(kind) if any(f.name == field.attribute and field.optional
+                                                                             for field in entry.fields)}
+            made = make_dataclass(f"New{kind.__name__}", [(name, Any, field(default=empty[name])) if name in empty else (name, Any)
+                                                          for name in names], frozen=True, kw_only=True)
             self.kinds[kind] = made
             nodes, _ = levels[entry.json.removesuffix(entry.tag)]
             marks = {f.tag: "?" if f.optional else "" if f.counts else "~" for f in entry.fields}
