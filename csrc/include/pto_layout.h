@@ -139,11 +139,17 @@
     PTO_LAYOUT_FIELD(pto_sim_options, start_after) PTO_LAYOUT_FIELD(pto_sim_options, submit_cycles) \
     PTO_LAYOUT_FIELD(pto_sim_options, dispatch_cycles) PTO_LAYOUT_FIELD(pto_sim_options, retire_cycles) \
     PTO_LAYOUT_FIELD(pto_sim_options, bytes_per_cycle) PTO_LAYOUT_FIELD(pto_sim_options, interruptible) \
-    PTO_LAYOUT_FIELD(pto_sim_options, reserved) \
+    PTO_LAYOUT_FIELD(pto_sim_options, n_more) PTO_LAYOUT_FIELD(pto_sim_options, more) \
+    PTO_LAYOUT_STRUCT(pto_window) PTO_LAYOUT_FIELD(pto_window, size) PTO_LAYOUT_FIELD(pto_window, unit) \
+    PTO_LAYOUT_FIELD(pto_window, mode) \
+    PTO_LAYOUT_STRUCT(pto_window_use) PTO_LAYOUT_FIELD(pto_window_use, stalls) \
+    PTO_LAYOUT_FIELD(pto_window_use, stall_cycles) PTO_LAYOUT_FIELD(pto_window_use, high_water) \
     PTO_LAYOUT_STRUCT(pto_sim_result) PTO_LAYOUT_FIELD(pto_sim_result, total_cycles) PTO_LAYOUT_FIELD(pto_sim_result, n_tasks) \
     PTO_LAYOUT_FIELD(pto_sim_result, n_executors) PTO_LAYOUT_FIELD(pto_sim_result, critical_path) \
     PTO_LAYOUT_FIELD(pto_sim_result, work) PTO_LAYOUT_FIELD(pto_sim_result, window_stalls) \
     PTO_LAYOUT_FIELD(pto_sim_result, window_stall_cycles) PTO_LAYOUT_FIELD(pto_sim_result, window_high_water) \
+    PTO_LAYOUT_FIELD(pto_sim_result, windows) PTO_LAYOUT_FIELD(pto_sim_result, failed_window) \
+    PTO_LAYOUT_FIELD(pto_sim_result, failed_need) \
     PTO_LAYOUT_FIELD(pto_sim_result, failed_task) PTO_LAYOUT_FIELD(pto_sim_result, stalls) \
     PTO_LAYOUT_FIELD(pto_sim_result, stall_cycles) PTO_LAYOUT_FIELD(pto_sim_result, memory_cycles) \
     PTO_LAYOUT_FIELD(pto_sim_result, pool) PTO_LAYOUT_FIELD(pto_sim_result, busy) PTO_LAYOUT_FIELD(pto_sim_result, waiting) \

@@ -22,6 +22,9 @@ typedef struct pto_record_options {
 #define PTO_WINDOW_TASKS 0     /* 1 */
 #define PTO_WINDOW_BYTES 1     /* the bytes of intermediates that it writes: args[].flags has PTO_KEPT and PTO_WRITE */
 #define PTO_WINDOW_ENTRIES 2   /* 1 for each argument in memory */
+#define PTO_WINDOW_EDGES 3     /* 1 for each node that it waits for, as recorded: a join is one */
+#define PTO_WINDOW_READY 4     /* another span: 1 from the time at which it is ready and released until an executor takes it */
+#define PTO_N_WINDOWS 5
 
 /* pto_record_options.keep */
 #define PTO_KEEP_LANE 1        /* and tasks of a lane get edges */
@@ -275,7 +278,27 @@ int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *
 /* ---- simulator: virtual time ---- */
 typedef struct pto_sim pto_sim;
 
-/* pto_sim_options.window_mode: what becomes of a stream whose next task finds no room. One that takes nothing always does */
+/* A bound on what a stream has in flight, in one unit. */
+typedef struct pto_window {
+    int64_t size;              /* 0: none */
+    int32_t unit;              /* PTO_WINDOW_ */
+    int32_t mode;              /* PTO_WINDOW_ */
+} pto_window;
+
+/* What streams took of one unit, and how often they waited for it. */
+typedef struct pto_window_use {
+    int64_t stalls;            /* times a stream had to wait for room; with BENCHMARK: tasks that found none */
+    int64_t stall_cycles;
+    int64_t high_water;        /* most that tasks of one stream took at a time; 0 for a unit without a window */
+} pto_window_use;
+
+/* Several windows hold a stream together. A stream that waits for room waits for one of them at each time: the
+   first in the order of their numbers that has none. A window of ready tasks holds a stream while as many of
+   its tasks as the size are ready and nobody has taken them. They are counted once what ends at a time has ended, and once executors
+   have taken what they can; what is submitted in between counts until then, ready or not. A task that becomes ready because another
+   one ends needs no room, so nothing that runs ever waits for a window.
+
+   pto_sim_options.window_mode: what becomes of a stream whose next task finds no room. One that takes nothing always does */
 #define PTO_WINDOW_STALL 0         /* it waits; the simulation ends with PTO_E_WINDOW for a task that takes more than there is */
 #define PTO_WINDOW_ABORT 1         /* once time were to go on while it waits, the simulation ends with PTO_E_WINDOW */
 #define PTO_WINDOW_BENCHMARK 2     /* it is counted, and the stream goes on */
@@ -345,20 +368,25 @@ typedef struct pto_sim_options {
     int64_t retire_cycles;     /* of a task's worker after it has run, before others see it completed */
     double bytes_per_cycle;    /* of the memory that all cores share, 0: not bounded. Running tasks that ask for more slow down evenly */
     int32_t interruptible;     /* 1: the main thread calls; SIGINT ends the simulation with PTO_E_CANCELLED, unseen by its handler */
-    int32_t reserved;
+    int32_t n_more;
+    const pto_window *more;    /* [n_more] further windows of each stream, no two of one unit; borrowed for pto_sim_new */
 } pto_sim_options;
 
 /* pto_sim_result.held: what a task waited for last before it ran */
 #define PTO_HELD_NOT 0             /* nothing: it ran when it was submitted first */
 #define PTO_HELD_EDGE 1            /* held_by: the node (a join, perhaps) that completed last of those that it waits for */
 #define PTO_HELD_EXECUTOR 2        /* held_by: the task that ran on its executor before */
-#define PTO_HELD_WINDOW 3          /* held_by: the task whose end made room */
+#define PTO_HELD_WINDOW 3          /* a window of tasks; held_by: the task whose end made room */
 #define PTO_HELD_MARK 4            /* held_by: the mark that its stream stood at */
 #define PTO_HELD_RELEASE 5         /* timing */
 #define PTO_HELD_START 6           /* the start policy */
 #define PTO_HELD_SUBMIT 7          /* the time that submitting takes */
 #define PTO_HELD_DISPATCH 8        /* its worker dispatched or retired other tasks */
 #define PTO_HELD_CALENDAR 9        /* held_by: the task before it in the calendar, which started after it could have; -1: its start there */
+#define PTO_HELD_BYTES 10          /* a window of bytes, and so on; held_by as with PTO_HELD_WINDOW */
+#define PTO_HELD_ENTRIES 11
+#define PTO_HELD_EDGES 12
+#define PTO_HELD_READY 13          /* held_by: the task that an executor took, which made room */
 
 /* Arrays by executor are [n_executors]: pool by pool, in each worker by worker. Arrays by task are [n_tasks], NULL without keep_trace. */
 typedef struct pto_sim_result {
@@ -367,11 +395,14 @@ typedef struct pto_sim_result {
     int64_t n_executors;
     int64_t critical_path;     /* cycles of the longest chain of edges, delays and blocking marks */
     int64_t work;              /* cycles of all tasks */
-    int64_t window_stalls;     /* times a stream had to wait for room; with BENCHMARK: tasks that found none */
+    int64_t window_stalls;     /* those of the unit of pto_sim_options.window, as the two that follow */
     int64_t window_stall_cycles;
-    int64_t window_high_water; /* most that tasks of one stream took at a time, in the window's unit */
+    int64_t window_high_water;
+    pto_window_use windows[PTO_N_WINDOWS];     /* by unit */
     int64_t failed_task;       /* with PTO_E_WINDOW, the task that found no room, of several the first in the record; with PTO_E_ARGUMENT,
                                   the task that is at fault; with PTO_E_OVERFLOW the one whose cycles no 64 bits hold, or -1; -1 */
+    int64_t failed_window;     /* with PTO_E_WINDOW, the unit of the window without room; -1 */
+    int64_t failed_need;       /* and how much of it the task needs */
     int64_t stalls[PTO_N_STALLS];          /* times a stream stood at a mark, by PTO_STALL_ */
     int64_t stall_cycles[PTO_N_STALLS];
     int64_t memory_cycles;     /* cycles that tasks took longer because of others in memory */

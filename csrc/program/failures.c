@@ -128,9 +128,20 @@ static int32_t tell_task(const pto_program *p, const pto_record *record, const p
     return r->status = PTO_E_KERNEL;
 }
 
-int32_t pto_tell_ended(const pto_program *p, const pto_record *record, int32_t status, int64_t ended_task, pto_program_result *r)
+static void say_window(pto_text *text, const pto_sim_options *sim, int64_t unit)
 {
-    static const char *const units[][2] = {{"task", "tasks"}, {"byte", "bytes"}, {"entry", "entries"}};
+    static const char *const units[PTO_N_WINDOWS][2] = {
+        {"task", "tasks"}, {"byte", "bytes"}, {"entry", "entries"}, {"edge", "edges"}, {"ready task", "ready tasks"}};
+    int64_t size = sim->window;
+    for (int32_t i = 0; i < sim->n_more; i++)
+        size = sim->more[i].unit == unit ? sim->more[i].size : size;
+    pto_say(text, " found no room in the window of %lld %s", (long long)size, units[unit][size != 1]);
+}
+
+int32_t pto_tell_ended(const pto_program *p, const pto_record *record, int32_t status, const pto_sim_result *timed,
+                       pto_program_result *r)
+{
+    int64_t ended_task = timed->failed_task;
     pto_columns c;
     pto_record_columns(record, &c);
     int64_t task = ended_task - c.first_task;
@@ -144,7 +155,7 @@ int32_t pto_tell_ended(const pto_program *p, const pto_record *record, int32_t s
     else if (ended_task >= 0)
         pto_say(&text, "%lld of the stream", (long long)ended_task);
     if (status == PTO_E_WINDOW)
-        pto_say(&text, " found no room in the window of %lld %s", (long long)p->sim.window, units[p->sim.window_unit][p->sim.window != 1]);
+        say_window(&text, &p->sim, timed->failed_window);
     if (is_kept)
         pto_say(&text, "\n  the task was made at %s", p->sites[c.task_site[task]].place);
     return r->status = status;

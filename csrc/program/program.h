@@ -38,6 +38,7 @@ int32_t pto_check_data(const pto_program *program, const pto_tensor *tensors, pt
 /* ---- failures.c: what ended a run, as text ---- */
 int32_t pto_tell_failure(const pto_program *program, int32_t status, const pto_record *record, const pto_execute_result *run,
                          pto_program_result *result);
-int32_t pto_tell_ended(const pto_program *program, const pto_record *record, int32_t status, int64_t task, pto_program_result *result);
+int32_t pto_tell_ended(const pto_program *program, const pto_record *record, int32_t status, const pto_sim_result *timed,
+                       pto_program_result *result);
 
 #endif

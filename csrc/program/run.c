@@ -98,7 +98,7 @@ static int32_t rehearse(const pto_program *p, const pto_run_options *options, pt
     if (is_made)
         status = simulate(record, sim, &timed);
     if (is_of_simulator(status))
-        pto_tell_ended(p, record, status, timed.failed_task, r);
+        pto_tell_ended(p, record, status, &timed, r);
     else if (status == PTO_E_DEADLOCK && is_made)
         pto_refuse(r, status, "the calendar does not fit the tasks of this run: an executor would wait for a task that stands behind its own");
     pto_sim_free(sim);
@@ -121,10 +121,18 @@ static int32_t run_tasks(const pto_program *p, const pto_run_options *options, p
     r->n_tasks = timed.n_tasks;
     r->total_cycles = timed.total_cycles;
     if (is_of_simulator(status))
-        return pto_tell_ended(p, record, status, timed.failed_task, r);
+        return pto_tell_ended(p, record, status, &timed, r);
     if (status == PTO_E_CANCELLED)
         return pto_refuse(r, status, "interrupted");
     return status == PTO_OK ? PTO_OK : pto_refuse(r, status, "the simulation ended with status %d", status);
+}
+
+static bool may_abort(const pto_sim_options *sim)
+{
+    bool any = sim->window_mode == PTO_WINDOW_ABORT;
+    for (int32_t i = 0; i < sim->n_more; i++)
+        any |= sim->more[i].mode == PTO_WINDOW_ABORT;
+    return any;
 }
 
 static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool *pool, pto_record *record, pto_program_result *r)
@@ -139,7 +147,7 @@ static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool 
     const pto_run_options options = {.orchestrate = p->artifact->orchestrate, .bindings = &bindings, .kernels = p->artifact->kernels,
                                      .n_kernels = p->artifact->n_kernels, .sim = sim, .execute = p->execute,
                                      .interruptible = is_main_thread()};
-    int32_t status = is_calendar || p->sim.window_mode == PTO_WINDOW_ABORT ? rehearse(p, &options, record, r) : PTO_OK;
+    int32_t status = is_calendar || may_abort(&p->sim) ? rehearse(p, &options, record, r) : PTO_OK;
     if (status == PTO_OK)
         status = run_tasks(p, &options, pool, record, r);
     pto_sim_free(sim);

@@ -145,7 +145,7 @@ class Workload(Scheduled, doors.Displayed):
         """Set the policy for releasing submitted tasks."""
         return self._scheduled(self.schedule.saying(timing=policy))
 
-    def task_graph(self, *, deps: Deps | None = None, window: TaskWindow | None = None, pools: Pools | None = None,
+    def task_graph(self, *, deps: Deps | None = None, window: TaskWindow | Sequence[TaskWindow] | None = None, pools: Pools | None = None,
                    ready: ReadyPolicy | None = None, start: StartPolicy | None = None, trace: TracePolicy | None = None) -> Workload:
         """Derive edges from data instead of structure, and bound the graph. Fields merge with those of an earlier task_graph."""
         return self._scheduled(self.schedule.with_task_graph(deps=deps, window=window, pools=pools, ready=ready, start=start,

@@ -46,6 +46,9 @@ def emit_program(plan: TaskPlan, intermediates: Iterable[int], *, portable: bool
     texts = [*lists.texts(), *_guards(plan), *(_table(kind, f"all_{name}", rows) for name, (kind, rows) in tables.items()),
              _table("int64_t", "all_pools", [str(size) for size in pools]),
              _table("int64_t", "all_starts", [str(start) for start in plan.rules.starts])]
+    if plan.rules.more:
+        texts.append(_table("pto_window", "all_windows", [f"{{{bound.size}, {int(bound.unit)}, {int(bound.full)}}}"
+                                                          for bound in plan.rules.more]))
     record = {**plan.rules.record_options(max_tasks), "infer": int(plan.infer)}
     sim = {**plan.rules.sim_options(), "n_pools": len(pools)}
     counted = [(f"n_{name}", len(rows)) for name, (_, rows) in tables.items() if name not in ("slots", "kernels")]
@@ -55,7 +58,7 @@ def emit_program(plan: TaskPlan, intermediates: Iterable[int], *, portable: bool
         fields=(*(TableField(name=name, value=f"all_{name}") for name in tables),
                 *(TableField(name=name, value=str(count)) for name, count in counted)),
         record=_initialiser(record), execute=_initialiser(plan.rules.execute_options()),
-        sim=f"{_initialiser(sim)}, .pool_size = all_pools, .starts = all_starts",
+        sim=f"{_initialiser(sim)}, .pool_size = all_pools, .starts = all_starts" + ", .more = all_windows" * bool(plan.rules.more),
         flags=" ".join(flag for flag in compile_flags(portable) if flag not in _BUILD_ONLY))
     templates = {"src/program.c": "program.c", f"{ident}.h": "program.h", "Makefile": "Makefile", "build_ffi.py": "build_ffi.py",
                  f"{ident}.py": "module.py"}

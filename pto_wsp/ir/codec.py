@@ -84,7 +84,7 @@ class NodeCodec:
             wrong = f"with {sorted(unknown)}" if unknown else f"without {', '.join(missing)}"
             raise DataFormatError("this JSON is not a workload", here(), found=f"{kind} {wrong}")
         given = {field.attribute: self.from_data(values[field.tag]) if field.tag in values else field.empty
-                 for field in entry.fields if field.tag in values or (field.optional and "." not in field.attribute)}
+                 for field in entry.fields if field.tag in values or (field.optional and field.attribute in _bare(node))}
         if self._tags.note is not None and "note" in field_names(node):
             noted = {name.partition(".")[2]: given.pop(name) for name in [*given] if "." in name}
             given["note"] = self._tags.note(**noted)
@@ -114,8 +114,13 @@ class NodeCodec:
 @cache
 def _needed(kind: type, entry: NodeTag) -> tuple[str, ...]:
     """Return the tags of the fields without a default, and of those that data must have."""
-    bare = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
-    return tuple(field.tag for field in entry.fields if field.needed or (field.attribute in bare and not field.optional))
+    return tuple(field.tag for field in entry.fields if field.needed or (field.attribute in _bare(kind) and not field.optional))
+
+
+@cache
+def _bare(kind: type) -> frozenset[str]:
+    """Return the names of the fields without a default."""
+    return frozenset(f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
 
 
 IR = NodeCodec(WORKLOAD_TAGS)

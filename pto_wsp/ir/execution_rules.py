@@ -20,13 +20,16 @@ class WindowUnit(IntEnum):
     TASKS = 0
     BYTES = 1
     ENTRIES = 2
+    EDGES = 3
+    READY = 4
 
     def amount(self, n: int) -> str:
         """Return an amount of this unit in words: `1 task`, `64 bytes`, `2 entries`."""
         return counted(n, *_AMOUNTS[self])
 
 
-_AMOUNTS = {WindowUnit.TASKS: ("task",), WindowUnit.BYTES: ("byte",), WindowUnit.ENTRIES: ("entry", "entries")}
+_AMOUNTS = {WindowUnit.TASKS: ("task",), WindowUnit.BYTES: ("byte",), WindowUnit.ENTRIES: ("entry", "entries"),
+            WindowUnit.EDGES: ("edge",), WindowUnit.READY: ("ready task",)}
 
 
 class FullWindow(IntEnum):
@@ -35,6 +38,20 @@ class FullWindow(IntEnum):
     STALL = 0
     ABORT = 1
     BENCHMARK = 2
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRule:
+    """A window of every stream: its size in its unit, and what happens when it is full."""
+
+    size: int
+    unit: WindowUnit = WindowUnit.TASKS
+    full: FullWindow = FullWindow.STALL
+
+    @property
+    def text(self) -> str:
+        """The window in words: `window of 8192 tasks`."""
+        return f"window of {self.unit.amount(self.size)}"
 
 
 class Release(IntEnum):
@@ -73,8 +90,8 @@ class ExecutionRules:
     takes ready tasks of other workers. `calendar`: an executor runs its tasks in the order of their positions; `starts`: by task, the
     earliest start cycle, () for none. `at_home`: tasks of one home belong together, so host threads run them at their home. `release_n`:
     size of a batch, or number of lanes taking turns; `release_every`: cycles between two releases, as numerator and denominator. `window`:
-    0 for none. `start_after`: tasks submitted before the first one runs, None for all. `submit_cycles`, `dispatch_cycles`,
-    `retire_cycles`: an AICPU's cost per task.
+    0 for none; `more`: windows of other units, which hold a stream too. `start_after`: tasks submitted before the first one runs, None
+    for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: an AICPU's cost per task.
     `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said about each task.
     """
 
@@ -97,31 +114,51 @@ class ExecutionRules:
     retire_cycles: int = 0
     bytes_per_cycle: float = 0.0
     columns: frozenset[TaskField] = frozenset()
+    more: tuple[WindowRule, ...] = ()
 
     @property
-    def held_window(self) -> int:
-        """The window in its unit; 0 if there is none or it is only counted."""
-        return 0 if self.full_window is FullWindow.BENCHMARK else self.window
+    def windows(self) -> tuple[WindowRule, ...]:
+        """All windows, by unit; none of size 0."""
+        main = (WindowRule(self.window, self.window_unit, self.full_window),) if self.window else ()
+        return (*main, *self.more)
 
     @property
     def task_window(self) -> int:
-        """The window in tasks; 0 if there is none or it has another unit."""
-        return self.held_window if self.window_unit is WindowUnit.TASKS else 0
+        """The window in tasks; 0 if there is none or it is only counted."""
+        return next((bound.size for bound in self.windows if bound.unit is WindowUnit.TASKS and bound.full is not FullWindow.BENCHMARK), 0)
+
+    @property
+    def may_abort(self) -> bool:
+        """Whether a full window ends the run."""
+        return any(bound.full is FullWindow.ABORT for bound in self.windows)
+
+    @property
+    def counts_edges(self) -> bool:
+        """Whether a window counts edges, so that a record has to keep all of them."""
+        return any(bound.unit is WindowUnit.EDGES for bound in self.windows)
 
     @property
     def window_text(self) -> str:
-        """The window in words: `window of 8192 tasks`."""
-        return f"window of {self.window_unit.amount(self.window)}"
+        """The windows in words: `window of 8192 tasks`."""
+        return " and ".join(bound.text for bound in self.windows) or WindowRule(0, self.window_unit).text
+
+    def window_of(self, unit: WindowUnit) -> WindowRule:
+        """Return the window of a unit, which there is."""
+        return next(bound for bound in self.windows if bound.unit is unit)
 
     def record_options(self, max_tasks: int) -> dict[str, int]:
         """Return the fields of `pto_record_options`, for a record of at most `max_tasks` tasks.
 
         With a calendar the record keeps all tasks, because only all tasks determine which one an executor begins with. A window of bytes
         then frees no memory: in simulated time a tensor leaves the window with its writer, and the calendar may run its readers later.
+        Of several windows the one of bytes frees memory, else the first that follows the order of submission.
         """
-        window = 0 if self.calendar and self.window_unit is WindowUnit.BYTES else self.held_window
-        return {"max_tasks": 0 if self.calendar else max_tasks, "window": window, "window_unit": int(self.window_unit),
-                "keep": sum(1 << column.value for column in self.columns)}
+        held = {bound.unit: bound.size for bound in self.windows if bound.full is not FullWindow.BENCHMARK}
+        freeing = (*(() if self.calendar else (WindowUnit.BYTES,)), WindowUnit.TASKS, WindowUnit.ENTRIES)
+        unit = next((unit for unit in freeing if unit in held), self.window_unit)
+        options = {"max_tasks": 0 if self.calendar else max_tasks, "window": held[unit] if unit in freeing and unit in held else 0,
+                   "window_unit": int(min(unit, WindowUnit.ENTRIES)), "keep": sum(1 << column.value for column in self.columns)}
+        return {**options, "forgets_nothing": 1} if self.counts_edges else options
 
     def execute_options(self) -> dict[str, int]:
         """Return the fields of `pto_execute_options`, for host threads."""
@@ -129,7 +166,7 @@ class ExecutionRules:
         return {"places": int(places), "by_priority": int(TaskField.PRIORITY in self.columns)}
 
     def sim_options(self) -> dict[str, int | float]:
-        """Return the fields of `pto_sim_options`, except pool sizes and starts."""
+        """Return the fields of `pto_sim_options`, except pool sizes, starts and the windows of `more`."""
         return {
             "n_workers": self.n_workers, "is_shared": int(self.shared), "steals": int(self.steals), "is_calendar": int(self.calendar),
             "n_starts": len(self.starts),
@@ -137,7 +174,7 @@ class ExecutionRules:
             "release_den": self.release_every[1], "window": self.window, "window_unit": int(self.window_unit),
             "window_mode": int(self.full_window), "start_after": _AFTER_ALL if self.start_after is None else self.start_after,
             "submit_cycles": self.submit_cycles, "dispatch_cycles": self.dispatch_cycles, "retire_cycles": self.retire_cycles,
-            "bytes_per_cycle": self.bytes_per_cycle}
+            "bytes_per_cycle": self.bytes_per_cycle, "n_more": len(self.more)}
 
 
 def print_rules(rules: ExecutionRules) -> Iterator[str]:
@@ -162,9 +199,10 @@ def print_rules(rules: ExecutionRules) -> Iterator[str]:
             yield f"released every {rules.release_every[0]}{over} cycle{'s' * (rules.release_every != (1, 1))}"
     if rules.start_after is None or rules.start_after > 0:
         yield f"start after {'all tasks' if rules.start_after is None else counted(rules.start_after, 'task')}"
-    unit = "" if rules.window_unit is WindowUnit.TASKS else f" {rules.window_unit.name.lower()}"
-    full = "" if rules.full_window is FullWindow.STALL else f", {rules.full_window.name.lower()} when full"
-    yield f"window {rules.window}{unit}{full}"
+    for bound in rules.windows or (WindowRule(rules.window, rules.window_unit, rules.full_window),):
+        unit = "" if bound.unit is WindowUnit.TASKS else f" {bound.unit.name.lower()}"
+        full = "" if bound.full is FullWindow.STALL else f", {bound.full.name.lower()} when full"
+        yield f"window {bound.size}{unit}{full}"
     costs = (rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles)
     if any(costs):
         yield "a task costs {} cycles to submit, {} to dispatch, {} to retire".format(*costs)

@@ -37,11 +37,13 @@ PLAN_TAGS = Tags({
     m.TaskPlan: "TaskPlan: name tensors symbols kernels body n_sites rules infer structure channels events n_streams axes calendar",
     execution_rules.ExecutionRules: "ExecutionRules: n_workers pool_size shared steals calendar starts at_home release release_n "
                                     "release_every "
-                          "window window_unit full_window start_after submit_cycles dispatch_cycles retire_cycles bytes_per_cycle columns",
+                          "window window_unit full_window start_after submit_cycles dispatch_cycles retire_cycles bytes_per_cycle columns "
+                          "?more",
+    execution_rules.WindowRule: "WindowRule: size unit full",
 }, {
     m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY SIZE",
     execution_rules.TaskField: "Column: LANE POOL PRIORITY POSITION BYTES",
-    execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES",
+    execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES EDGES READY",
     execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",
     execution_rules.Release: "Release: IMMEDIATE BATCHED INTERLEAVED RATE",
 }, below=KERNEL_TAGS, prefix="plan.", wrappers={flow.Do: (m.Submit,)}, note=m.Precondition, level={

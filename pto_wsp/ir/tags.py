@@ -6,8 +6,8 @@ One table a level lists every class with its tag and fields. A class or field th
     Repeat: "Loop: var start=first ..."     the class is called Repeat now, and its field `start` is called `first`
 
 The order of the fields in a table is the order in which digests read them. `~` marks a field that is no part of what a node means, `?`
-a text that is left out where it is empty, `!` a field that data must have although the class has a default. A field that the table of a
-level leaves out has its default there.
+a text or tuple that is left out where it is empty, `!` a field that data must have although the class has a default. A field that the
+table of a level leaves out has its default there.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pto_wsp.arch.control import TaskCycles, aicpus_of, core_share, cycles_betwe
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.execution_rules import ExecutionRules, FullWindow, Release, TaskField, WindowUnit
+from pto_wsp.ir.execution_rules import ExecutionRules, FullWindow, Release, TaskField, WindowRule, WindowUnit
 from pto_wsp.ir.flow import Do, Pipeline, children, rewrite, rewrite_leaves, walk
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.plan import Check, CheckKind, Item, PlanProcess, Submit, TaskPlan
@@ -58,18 +58,22 @@ def lane_of(schedule: Schedule, keys: TaskKeys) -> s.Scalar:
 
 
 # -- window, release, start --------------------------------------------------------------------------------------------
-_UNITS = {"tasks": WindowUnit.TASKS, "bytes": WindowUnit.BYTES, "entries": WindowUnit.ENTRIES}
+_UNITS = {"tasks": WindowUnit.TASKS, "bytes": WindowUnit.BYTES, "entries": WindowUnit.ENTRIES, "edges": WindowUnit.EDGES,
+          "ready": WindowUnit.READY}
 _MODES = {WindowMode.STALL: FullWindow.STALL, WindowMode.ABORT: FullWindow.ABORT, WindowMode.BENCHMARK: FullWindow.BENCHMARK}
 
 
-def window_of(window: TaskWindow) -> tuple[int, WindowUnit, FullWindow]:
-    """Return the size of a window, the unit in which tasks are counted, and the behaviour when the window is full."""
-    return window.size, _UNITS[window.unit], _MODES[window.mode]
+def window_of(window: TaskWindow) -> WindowRule:
+    """Return a window in numbers: its size, the unit in which it counts, and the behaviour when the window is full."""
+    return WindowRule(window.size, _UNITS[window.unit], _MODES[window.mode])
 
 
 def window_checks(window: TaskWindow, plan: TaskPlan, task: Submit) -> tuple[Check, ...]:
-    """Return the check that one task alone fits the window; none for windows of tasks and for benchmark windows."""
-    if window.mode is WindowMode.BENCHMARK or window.unit == "tasks":
+    """Return the check that one task alone fits a window of bytes or entries; none for benchmark windows.
+
+    A task takes 1 of a window of tasks or ready tasks, and how many edges it has is known once it is submitted.
+    """
+    if window.mode is WindowMode.BENCHMARK or window.unit not in ("bytes", "entries"):
         return ()
     need: s.Scalar = s.Const(len(task.places))
     if window.unit == "bytes":
@@ -233,8 +237,9 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
         worker, position = (home, s.Const(0)) if schedule.calendar is None else slot_of(schedule.calendar, own, task, context.arch)
         pool = pool_of(pools, own, plan.kernels[task.kernel].kernel, total)
         priority = s.Const(0) if ready.key is None else own.value(ready.key)
+        rooms = tuple(check for window in schedule.windows for check in window_checks(window, plan, task))
         return replace(task, lane=lane, worker=worker, pool=pool, priority=priority, position=position,
-                       note=replace(task.note, checks=(*task.note.checks, *window_checks(schedule.window, plan, task), *own.checks)))
+                       note=replace(task.note, checks=(*task.note.checks, *rooms, *own.checks)))
 
     placed = map_submits(plan, place)
     keys.raise_errors()
@@ -248,7 +253,7 @@ def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int)
     pools, ready = graph.pools or Pools(), graph.ready or ReadyPolicy()
     cycles = task_cycles(arch) if context.overheads else TaskCycles(0, 0, 0)
     bandwidth = shared_bandwidth(arch)
-    window, unit, full = window_of(schedule.window)
+    window, *more = map(window_of, schedule.windows)
     release, release_n, every = release_of(schedule.timing, arch)
     is_present = {TaskField.LANE: has_lanes(schedule), TaskField.POOL: pools.kind != "single", TaskField.PRIORITY: ready.key is not None,
                   TaskField.POSITION: schedule.calendar is not None, TaskField.BYTES: bool(bandwidth)}
@@ -258,7 +263,8 @@ def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int)
         shared=schedule.dispatch is not None and schedule.dispatch.kind == "work_steal", steals=ready.kind == "work_steal",
         calendar=schedule.calendar is not None, starts=() if schedule.calendar is None else schedule.calendar.starts,
         at_home=keeps_together(schedule.dispatch) and n_workers > 1, bytes_per_cycle=bandwidth,
-        release=release, release_n=release_n, release_every=every, window=window, window_unit=unit, full_window=full,
+        release=release, release_n=release_n, release_every=every, window=window.size, window_unit=window.unit, full_window=window.full,
+        more=tuple(more),
         start_after=start_of(graph.start), submit_cycles=cycles.submit, dispatch_cycles=cycles.dispatch, retire_cycles=cycles.retire,
         columns=frozenset(column for column, on in is_present.items() if on))
 

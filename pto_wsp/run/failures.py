@@ -306,20 +306,20 @@ class SimulationEnded(Exception):
 
 
 class WindowFull(SimulationEnded):
-    """The window has no room for the task."""
+    """The window of a unit has no room for the task. `need`: what the task takes; `taken`: the most that was taken at a time."""
 
-    def __init__(self, task: int, taken: int) -> None:
+    def __init__(self, task: int, unit: WindowUnit, need: int, taken: int) -> None:
         super().__init__(task)
-        self.taken = taken
+        self.unit, self.need, self.taken = unit, need, taken
 
 
 class CyclesOverflow(SimulationEnded):
     """A sum of cycles exceeds 64 bits."""
 
 
-def ended_error(plan: TaskPlan, runtime: Any, raw: Any, ended: SimulationEnded, n_run: int = 0) -> WindowError | CyclesError:
+def ended_error(plan: TaskPlan, raw: Any, ended: SimulationEnded, n_run: int = 0) -> WindowError | CyclesError:
     """Return the user's error. `raw`: the record's pto_columns, which may no longer have the task of a long stream."""
-    return _window_error(plan, runtime, raw, ended, n_run) if isinstance(ended, WindowFull) else _cycles_error(plan, raw, ended)
+    return _window_error(plan, raw, ended, n_run) if isinstance(ended, WindowFull) else _cycles_error(plan, raw, ended)
 
 
 def _cycles_error(plan: TaskPlan, raw: Any, ended: SimulationEnded) -> CyclesError:
@@ -333,34 +333,21 @@ def _cycles_error(plan: TaskPlan, raw: Any, ended: SimulationEnded) -> CyclesErr
     return CyclesError(f"{message} at task {task_name(plan, submit, index)}", submit.span, expected=expected, help=help)
 
 
-def _window_error(plan: TaskPlan, runtime: Any, raw: Any, full: WindowFull, n_run: int) -> WindowError:
-    rules, task = plan.rules, full.task - raw.first_task
+def _window_error(plan: TaskPlan, raw: Any, full: WindowFull, n_run: int) -> WindowError:
+    window, task = plan.rules.window_of(full.unit), full.task - raw.first_task
     notes = (f"{counted(n_run, 'task')} had run before: the stream depends on what they compute",) if n_run else ()
-    ends = f"; WindowMode.{rules.full_window.name} ends the run" if rules.full_window is FullWindow.ABORT else ""
+    ends = f"; WindowMode.{window.full.name} ends the run" if window.full is FullWindow.ABORT else ""
     if not 0 <= task < raw.n_tasks:
-        return WindowError(f"task {full.task} of the stream found no room in the window", None, expected=f"room in a {rules.window_text}",
+        return WindowError(f"task {full.task} of the stream found no room in the window", None, expected=f"room in a {window.text}",
                            found=f"up to {full.taken} taken{ends}", help=_HELP, notes=notes)
     submit = submits(plan)[raw.task_site[task]]
     index = [raw.index[k] for k in range(raw.index_begin[task], raw.index_begin[task + 1])]
-    need = _need(runtime, raw, task, rules.window_unit)
     return WindowError(f"task {task_name(plan, submit, index)} found no room in the window", submit.span,
-                       expected=f"room for {rules.window_unit.amount(need)} in a {rules.window_text}",
+                       expected=f"room for {full.unit.amount(full.need)} in a {window.text}",
                        found=f"up to {full.taken} taken{ends}", help=_HELP, notes=notes)
 
 
 _HELP = "give the window more room; WindowMode.STALL waits, WindowMode.BENCHMARK counts and goes on"
-
-
-def _need(runtime: Any, raw: Any, task: int, unit: WindowUnit) -> int:
-    """Return how much of the window the simulator charges for the task."""
-    args = [raw.args[k] for k in range(raw.arg_begin[task], raw.arg_begin[task + 1])]
-    match unit:
-        case WindowUnit.TASKS:
-            return 1
-        case WindowUnit.ENTRIES:
-            return len(args)
-        case WindowUnit.BYTES:
-            return sum(arg.extent[0] * arg.extent[1] * arg.elem_bytes for arg in args if arg.flags & runtime.lib.PTO_KEPT)
 
 
 # -- stuck pipelines ---------------------------------------------------------------------------------------------------

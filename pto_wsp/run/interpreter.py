@@ -21,7 +21,6 @@ import numpy as np
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import PtoError
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.execution_rules import FullWindow
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.bound import Array, Bindings, Number
 from pto_wsp.run.failures import SimulationEnded, ended_error, kernel_guard_error, outputs_error
@@ -322,7 +321,7 @@ class Interpreter:
         self._bindings = bindings
         if self.look_first is not None:
             self.look_first(self.recorder, bindings)
-        elif self.plan.rules.full_window is FullWindow.ABORT:
+        elif self.plan.rules.may_abort:
             self._told(keep_trace=False, n_run=tasks.n_run)
         stream.catch_up()
 
@@ -407,7 +406,7 @@ class Interpreter:
         try:
             return recorder.simulate(self.plan.rules, keep_trace=keep_trace)
         except SimulationEnded as ended:
-            raise ended_error(self.plan, recorder.runtime, recorder.raw_columns(), ended, n_run) from None
+            raise ended_error(self.plan, recorder.raw_columns(), ended, n_run) from None
 
 
 class _TaskRun:

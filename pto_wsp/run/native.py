@@ -18,7 +18,6 @@ import numpy as np
 from pto_wsp import doors
 from pto_wsp.artifact.build import LoadedArtifact, Runtime
 from pto_wsp.errors import BindingError, ThreadStartError, raise_all
-from pto_wsp.ir.execution_rules import FullWindow
 from pto_wsp.ir.plan import TaskPlan, is_float_symbol
 from pto_wsp.ir.scalar import wrap_i64
 from pto_wsp.ir.waits import has_waits
@@ -124,7 +123,7 @@ class Engine:
         self._fingerprint = fingerprint
         if sim and self.recorder.raw_columns().first_node > 0:
             self._overflow = self._told(lambda: finish_sim(self.runtime, sim), result.n_run)
-        elif self._waits and self.plan.rules.full_window is FullWindow.ABORT:
+        elif self._waits and self.plan.rules.may_abort:
             self._told(lambda: self.recorder.simulate(self.plan.rules, keep_trace=False), result.n_run)
 
     def _begin_stream(self, options: Any, bindings: Bindings) -> Any:
@@ -137,7 +136,7 @@ class Engine:
         self._tensors = raw_bindings(self.runtime, self.plan, bindings)
         options.bindings = self._tensors[0]
         options.orchestrate = self.artifact.table.orchestrate
-        if self.plan.rules.full_window is FullWindow.ABORT and not self._waits and self.look_first is None:
+        if self.plan.rules.may_abort and not self._waits and self.look_first is None:
             self._rehearse(options)
         sim = self.runtime.ffi.NULL if self.plan.rules.calendar else new_sim(self.runtime, self.plan.rules, keep_trace=False)
         options.sim = sim
@@ -193,7 +192,7 @@ class Engine:
         try:
             return simulate()
         except SimulationEnded as ended:
-            raise ended_error(self.plan, self.runtime, self.recorder.raw_columns(), ended, n_run) from None
+            raise ended_error(self.plan, self.recorder.raw_columns(), ended, n_run) from None
 
     @property
     def intermediate_bytes(self) -> int:

@@ -27,7 +27,8 @@ def orchestrated_again(artifact: LoadedArtifact, plan: TaskPlan, bindings: Bindi
     """
     ffi, lib = artifact.runtime.ffi, artifact.runtime.lib
     kept = ExecutionRules(window=0 if rules is None else rules.task_window)
-    recorder = Recorder(artifact.runtime, kept, infer=infer, max_tasks=max_tasks, written_by=artifact)
+    prunes = rules is None or not rules.counts_edges
+    recorder = Recorder(artifact.runtime, kept, infer=infer, prunes=prunes, max_tasks=max_tasks, written_by=artifact)
     raised: list[BaseException] = []
 
     def on_chunk(columns: Any, user: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy as np
 from pto_wsp.artifact.build import LoadedArtifact, Runtime
 from pto_wsp.errors import InternalError
 from pto_wsp.ir.channels import Stuck, Wait
-from pto_wsp.ir.execution_rules import ExecutionRules
+from pto_wsp.ir.execution_rules import ExecutionRules, WindowUnit
 from pto_wsp.run.failures import CyclesOverflow, WindowFull
 from pto_wsp.run.record import RecordColumns, RecordedArg, read_columns
 from pto_wsp.values import dataclass
@@ -49,6 +50,16 @@ class LastWait(IntEnum):
     SUBMIT = 7
     DISPATCH = 8
     CALENDAR = 9
+    BYTES = 10
+    ENTRIES = 11
+    EDGES = 12
+    READY = 13
+
+
+# what a task waits for at a window, by the window's unit
+WAITS_FOR_ROOM: Mapping[LastWait, WindowUnit] = {
+    LastWait.WINDOW: WindowUnit.TASKS, LastWait.BYTES: WindowUnit.BYTES, LastWait.ENTRIES: WindowUnit.ENTRIES,
+    LastWait.EDGES: WindowUnit.EDGES, LastWait.READY: WindowUnit.READY}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,9 +79,18 @@ class TaskTimes:
     held_by: Column
 
 
+@dataclass(frozen=True, slots=True)
+class WindowUse:
+    """What streams took of one unit: stalls for want of room (with BENCHMARK, tasks without room), their cycles, the most of one stream."""
+
+    stalls: int
+    stall_cycles: int
+    high_water: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SimResult:
-    """The result of a simulation; times are cycles.
+    """The result of a simulation; times are cycles. `windows`: by `WindowUnit`.
 
     By executor: pool; cycles busy, waiting for a dependency, and late; tasks run. `stalls`, `stall_cycles`: by PTO_STALL_, number and
     cycles of stalls at marks. `memory_cycles`: cycles lost to contention for memory. `tasks`: None if no trace is kept.
@@ -81,9 +101,7 @@ class SimResult:
     n_executors: int
     critical_path: int
     work: int
-    window_stalls: int
-    window_stall_cycles: int
-    window_high_water: int
+    windows: tuple[WindowUse, ...]
     stalls: tuple[int, ...]
     stall_cycles: tuple[int, ...]
     memory_cycles: int
@@ -103,8 +121,10 @@ def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any
     """Return a simulator without tasks."""
     ffi = runtime.ffi
     pools, starts = ffi.new("int64_t[]", list(rules.pool_size or (0,))), ffi.new("int64_t[]", list(rules.starts))
+    more = ffi.new("pto_window[]", [(bound.size, int(bound.unit), int(bound.full)) for bound in rules.more])
     options = ffi.new("pto_sim_options *", {**rules.sim_options(), "pool_size": pools, "n_pools": len(rules.pool_size or ()),
-                                            "starts": starts, "keep_trace": int(keep_trace), "interruptible": interruptible()})
+                                            "starts": starts, "more": more, "keep_trace": int(keep_trace),
+                                            "interruptible": interruptible()})
     raw = runtime.lib.pto_sim_new(options)
     if raw == runtime.ffi.NULL:
         raise MemoryError("no memory for the simulator")
@@ -141,17 +161,18 @@ def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
         tasks = TaskTimes(per_task(out.submit), per_task(out.ready), per_task(out.start), per_task(out.end), per_task(out.complete),
                           per_task(out.executor), per_task(out.held, np.uint8), per_task(out.held_by))
 
+    windows = tuple(WindowUse(use.stalls, use.stall_cycles, use.high_water) for use in out.windows)
     return SimResult(
-        out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
-        out.window_high_water, tuple(out.stalls), tuple(out.stall_cycles), out.memory_cycles, per_executor(out.pool),
-        per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), tasks)
+        out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, windows, tuple(out.stalls), tuple(out.stall_cycles),
+        out.memory_cycles, per_executor(out.pool), per_executor(out.busy), per_executor(out.waiting), per_executor(out.late),
+        per_executor(out.tasks_run), tasks)
 
 
 def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
     if status == runtime.lib.PTO_E_WINDOW:
         out = runtime.ffi.new("pto_sim_result *")
         runtime.lib.pto_sim_finish(sim, out)
-        raise WindowFull(out.failed_task, out.window_high_water)
+        raise WindowFull(out.failed_task, WindowUnit(out.failed_window), out.failed_need, out.windows[out.failed_window].high_water)
     if status == runtime.lib.PTO_E_OVERFLOW:
         out = runtime.ffi.new("pto_sim_result *")
         runtime.lib.pto_sim_finish(sim, out)
@@ -179,7 +200,8 @@ class Recorder:
         self.written_by = written_by
         ffi = runtime.ffi
         options = ffi.new("pto_record_options *", {
-            **rules.record_options(max_tasks), "forgets_nothing": int(not prunes), "infer": int(infer), "poison": int(poison)})
+            **rules.record_options(max_tasks), "forgets_nothing": int(not prunes or rules.counts_edges), "infer": int(infer),
+            "poison": int(poison)})
         raw = runtime.lib.pto_record_new(options)
         if raw == ffi.NULL:
             raise MemoryError("no memory for the record of the task stream")

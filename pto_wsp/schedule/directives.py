@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from pto_wsp.calls import NamedMembers, NoValues, user_calls
 from pto_wsp.errors import PolicyValueError
-from pto_wsp.records import Field
+from pto_wsp.records import After, Field
 from pto_wsp.schedule.keys import KeyLike, trace_key
 from pto_wsp.schedule.policy import Count, Executors, Key, PerMillisecond, Policy, shown_value
 from pto_wsp.schedule.support import Directive, enforced, recorded, refused
@@ -178,7 +178,7 @@ class TimingPolicy(NoValues):
 
 
 # -- task graph --------------------------------------------------------------------------------------------------------
-WindowUnit: TypeAlias = Literal["tasks", "bytes", "entries"]
+WindowUnit: TypeAlias = Literal["tasks", "bytes", "entries", "edges", "ready"]
 
 
 class WindowMode(Enum, metaclass=NamedMembers):
@@ -199,7 +199,8 @@ def _windows() -> Iterator[Directive]:
         WindowMode.ABORT: enforced("tasks are simulated before a kernel runs, and a run without room for one ends there"),
         WindowMode.BENCHMARK: enforced("tasks without room are counted in stats.window, and nothing waits"),
     }
-    for unit, ring in (("tasks", "task ring"), ("bytes", "heap"), ("entries", "map")):
+    for unit, ring in (("tasks", "task ring"), ("bytes", "heap"), ("entries", "map"), ("edges", "pool of dependencies"),
+                       ("ready", "queue of ready tasks")):
         for mode, host in full.items():
             yield Directive(f"task_graph.window.{unit}.{mode.value}", host,
                             recorded(f"the runtime's {ring} stalls when it is full; it sets the size") if mode is WindowMode.STALL else
@@ -208,7 +209,11 @@ def _windows() -> Iterator[Directive]:
 
 @user_calls()
 class TaskWindow(Policy):
-    """A bound on the tasks (or bytes, or entries) that are submitted but not retired: a ring whose slots are freed in order."""
+    """A bound on what a stream has in flight, in one unit.
+
+    Tasks, bytes (of intermediates that tasks write), entries (arguments in memory) and edges (predecessors) are those of tasks that are
+    submitted and not retired: a ring whose slots are freed in order. Of unit "ready": tasks that are ready and not running.
+    """
 
     said_as: ClassVar[str] = "task_graph.window.{0.unit}.{0.mode.value}"
     entries: ClassVar[tuple[Directive, ...]] = tuple(_windows())
@@ -219,6 +224,23 @@ class TaskWindow(Policy):
 
     if TYPE_CHECKING:
         def __init__(self, size: int, unit: WindowUnit = "tasks", mode: WindowMode = WindowMode.STALL) -> None: ...
+
+
+def _one_of_a_unit(windows: tuple[TaskWindow, ...]) -> tuple[TaskWindow, ...]:
+    units = [window.unit for window in windows]
+    if len(windows) < 2 or len(set(units)) < len(units):
+        raise ValueError("at least two windows, each of a unit of its own")
+    return windows
+
+
+Windows = Annotated[tuple[TaskWindow, ...], After(_one_of_a_unit)]
+_UNITS: tuple[str, ...] = get_args(WindowUnit)
+
+
+def by_unit(windows: Sequence[TaskWindow]) -> TaskWindow | tuple[TaskWindow, ...]:
+    """Return windows in the order of their units; one alone as itself."""
+    ordered = tuple(sorted(windows, key=lambda window: _UNITS.index(window.unit)))
+    return ordered[0] if len(ordered) == 1 else ordered
 
 
 _INFERRED = refused("the runtime infers edges from overlapping views and cannot be told not to")
@@ -403,9 +425,14 @@ class TaskGraph(Policy):
     """The policies and bounds of the data-driven graph. A field that is None has its default."""
 
     deps: Deps | None = None
-    window: TaskWindow | None = None
+    window: TaskWindow | Windows | None = None
     pools: Pools | None = None
     ready: ReadyPolicy | None = None
     start: StartPolicy | None = None
     trace: TracePolicy | None = None
+
+    @property
+    def windows(self) -> tuple[TaskWindow, ...]:
+        """The windows, by unit."""
+        return self.window if isinstance(self.window, tuple) else () if self.window is None else (self.window,)
 

@@ -32,6 +32,7 @@ from pto_wsp.schedule.directives import (
     Timing,
     TracePolicy,
     WindowMode,
+    by_unit,
 )
 from pto_wsp.schedule.policy import Executors, Key, KeyExpr, Policy, shown_value
 from pto_wsp.source import here
@@ -100,7 +101,7 @@ _SAID_WITH: Mapping[str, tuple[type | UnionType, str]] = {
     "streams": (int | np.integer, "a number of streams"),
     "timing": (Timing, "a timing policy, such as TimingPolicy.batched(4)"),
     "deps": (Deps, "Deps.infer_bytes_overlap(), infer_tensor_map_exact(), explicit() or hybrid()"),
-    "window": (TaskWindow, 'TaskWindow(8192), TaskWindow(1 << 20, "bytes", WindowMode.ABORT)'),
+    "window": (TaskWindow, 'TaskWindow(8192), TaskWindow(1 << 20, "bytes", WindowMode.ABORT), or a tuple of windows, one of a unit'),
     "pools": (Pools, "Pools.single(), by_exec_unit() or custom(key)"),
     "ready": (ReadyPolicy, "ReadyPolicy.fifo(), work_steal() or priority(key)"),
     "start": (StartPolicy, "StartPolicy.after_orchestration() or threshold(n)"),
@@ -124,6 +125,23 @@ def _refuse_other(directive: str, value: object) -> None:
     elif callable(value) and not isinstance(value, Policy):
         help = "call it, with what it takes in brackets"
     raise PolicyValueError(f"{called} does not take this value", here(), expected=words, found=shown_value(value), help=help)
+
+
+def _windows(value: object) -> object:
+    """Return windows given as a tuple or list in the order of their units, and any other value as it is.
+
+    Raises: S102 for two windows of one unit, for none, and for what else is among them.
+    """
+    if not isinstance(value, tuple | list):
+        return value
+    for window in value:
+        if not isinstance(window, TaskWindow):
+            _refuse_other("window", window)
+    units = [window.unit for window in value]
+    if not value or len(set(units)) < len(units):
+        raise PolicyValueError("window does not take these windows", here(), expected="at least one, and each of a unit of its own",
+                               found=shown_value(value), help='units are "tasks", "bytes", "entries", "edges" and "ready"')
+    return by_unit(value)
 
 
 @user_calls()
@@ -175,8 +193,9 @@ class Schedule(Policy, Displayed):
         merged = {} if old is None else {name: getattr(old, name) for name in TaskGraph.model_fields}
         for name, value in fields.items():
             if value is not None:
-                _refuse_other(name, value)
-                merged[name] = value
+                merged[name] = _windows(value) if name == "window" else value
+                if not isinstance(merged[name], tuple):
+                    _refuse_other(name, merged[name])
         return self.having(task_graph=TaskGraph(**merged))
 
     @property
@@ -187,10 +206,15 @@ class Schedule(Policy, Displayed):
         return self.task_graph.deps or Deps.infer_bytes_overlap()
 
     @property
+    def windows(self) -> tuple[TaskWindow, ...]:
+        """The bounds on what streams have in flight, by unit: at least one."""
+        windows = () if self.task_graph is None else self.task_graph.windows
+        return windows or (TaskWindow(DEFAULT_WINDOW_TASKS, "tasks", WindowMode.STALL),)
+
+    @property
     def window(self) -> TaskWindow:
-        """The bound on tasks that are submitted but not retired."""
-        window = None if self.task_graph is None else self.task_graph.window
-        return window or TaskWindow(DEFAULT_WINDOW_TASKS, "tasks", WindowMode.STALL)
+        """The first of the windows: that of tasks, if there is one."""
+        return self.windows[0]
 
     def all_keys(self) -> Iterator[KeyExpr]:
         """Yield the keys of all directives."""
@@ -214,8 +238,11 @@ class Schedule(Policy, Displayed):
         kept = self.having(**dict.fromkeys(parts))
         if kept.task_graph is None:
             return kept
-        return kept.having(task_graph=TaskGraph(**{name: None if name in graph else getattr(kept.task_graph, name)
+        windows = [window for window in kept.task_graph.windows if window.directive not in left_out]
+        graph -= {"window"} if windows else set()
+        kept = kept.having(task_graph=TaskGraph(**{name: None if name in graph else getattr(kept.task_graph, name)
                                                    for name in TaskGraph.model_fields}))
+        return kept.with_task_graph(window=by_unit(windows)) if windows else kept
 
     def directives(self) -> Iterator[tuple[str, str]]:
         """Yield (directive, text) for every directive that was set: `("dispatch.round_robin", "num_aicpus=4")`."""
@@ -230,7 +257,7 @@ class Schedule(Policy, Displayed):
                 yield policy.directive, repr(policy)
         graph = self.task_graph
         if graph is not None:
-            parts = (graph.deps, graph.pools, graph.ready, graph.start, graph.trace, graph.window)
+            parts = (graph.deps, graph.pools, graph.ready, graph.start, graph.trace, *graph.windows)
             yield from ((part.directive, repr(part)) for part in parts if part is not None)
 
     def __repr__(self) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.errors import CalendarError, InternalError
-from pto_wsp.ir.execution_rules import FullWindow
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.bound import Bindings
 from pto_wsp.run.failures import RecordNames, SimulationEnded, ended_error
@@ -36,12 +35,12 @@ def check_recorded(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> No
     if columns.first_node > 0:
         raise CalendarError(f"the run has {columns.total_tasks} tasks, more than a record keeps", expected="a stream whose tasks are all "
                             "known before the first one runs", help="use dispatch or streams, which need no table")
-    if check_places(plan, columns) and plan.rules.full_window is not FullWindow.ABORT:
+    if check_places(plan, columns) and not plan.rules.may_abort:
         return
     try:
         recorder.simulate(plan.rules, keep_trace=False)     # fast, and it covers windows and marks
     except SimulationEnded as ended:
-        raise ended_error(plan, recorder.runtime, recorder.raw_columns(), ended) from None
+        raise ended_error(plan, recorder.raw_columns(), ended) from None
     except SimulationStuck:
         raise breach_of(plan, columns, Regions(plan, columns, recorder, bindings)) from None
 

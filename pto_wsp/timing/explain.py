@@ -25,12 +25,12 @@ import numpy as np
 
 from pto_wsp.calls import user_calls
 from pto_wsp.errors import RecordLimitError
-from pto_wsp.ir.execution_rules import Release
+from pto_wsp.ir.execution_rules import Release, WindowUnit
 from pto_wsp.ir.flow import AwaitEvent, Consume, Receive, RecordEvent, Send, walk
 from pto_wsp.ir.plan import PlanCommunication, TaskPlan
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import NodeKind, RecordColumns
-from pto_wsp.run.simulator import LastWait, SimResult
+from pto_wsp.run.simulator import WAITS_FOR_ROOM, LastWait, SimResult
 from pto_wsp.source import here
 from pto_wsp.timing.edges import Edge, TaskLike, find_task
 from pto_wsp.timing.graph import RunGraph
@@ -41,6 +41,8 @@ from pto_wsp.wording import both_ends, counted
 # phrases for how a task of a chain came to start, by kind of cause
 _AFTER = {
     "not": "", "edge": "when what it waits for was there", "executor": "when its executor was free", "window": "when the window had room",
+    "bytes": "when the window of bytes had room", "entries": "when the window of entries had room",
+    "edges": "when the window of edges had room", "ready": "when fewer tasks were ready",
     "mark": "when its process went on", "release": "when timing released it", "start": "when the start policy let tasks run",
     "submit": "when it had been submitted", "dispatch": "when its AICPU dispatched it", "calendar": "when the calendar came to it",
 }
@@ -51,8 +53,8 @@ _AFTER = {
 class Step:
     """An interval of a chain in cycles: a task runs (`kind` "task"), or something delays the next task.
 
-    `held`: what the task waited for last, or what causes the delay: edge, executor, window, mark, release, start, submit, dispatch, retire,
-    calendar; "not": nothing.
+    `held`: what the task waited for last, or what causes the delay: edge, executor, window, bytes, entries, edges, ready, mark,
+    release, start, submit, dispatch, retire, calendar; "not": nothing.
     """
 
     begin: int
@@ -241,8 +243,10 @@ class Explainer:
                 text = f"its executor, which ran {by} until {moment.time}"
             case LastWait.CALENDAR if by and self._held_by[task] >= 0:
                 text = f"the calendar, in which {by} comes before it and ended at {moment.time}"
-            case LastWait.WINDOW if by:
-                text = f"the {self._plan.rules.window_text}, in which {by} made room at {moment.time}"
+            case LastWait.READY if by:
+                text = f"the {self._window_text(held)}, in which {by} made room when an executor took it at {moment.time}"
+            case _ if held in WAITS_FOR_ROOM and by:
+                text = f"the {self._window_text(held)}, in which {by} made room at {moment.time}"
             case LastWait.MARK:
                 text = f"its process, which stood{self._mark_text(int(self._held_by[task]))} until {int(self._submit[task])}"
             case _:
@@ -257,7 +261,9 @@ class Explainer:
                 return self._completion.of(by)[1]
             case LastWait.EXECUTOR | LastWait.CALENDAR if by >= 0:
                 return Moment(int(self._end[by]), by)
-            case LastWait.WINDOW if by >= 0:
+            case LastWait.READY if by >= 0:
+                return Moment(int(self._submit[task]), by, is_taken=True)
+            case _ if held in WAITS_FOR_ROOM and by >= 0:
                 return Moment(int(self._complete[by]), by)
             case LastWait.NOT:
                 return Moment(0)
@@ -293,10 +299,13 @@ class Explainer:
                         "retire one")
             case LastWait.CALENDAR:
                 return "the calendar, which has it start then"
-            case LastWait.WINDOW:
-                return f"the {rules.window_text}"
+            case _ if held in WAITS_FOR_ROOM:
+                return f"the {self._window_text(held)}"
             case _:
                 return "its executor"
+
+    def _window_text(self, held: LastWait) -> str:
+        return self._plan.rules.window_of(WAITS_FOR_ROOM[held]).text
 
     def _mark_text(self, node: int) -> str:
         if self._columns.node_kind[node] == NodeKind.TASK:
@@ -336,6 +345,10 @@ class Explainer:
         while True:
             if moment.time < until:
                 steps.append(Step(moment.time, until, kind, text, None, kind))
+            if moment.task is not None and moment.is_taken:
+                until, kind = moment.time, LastWait(int(self._held[moment.task])).name.lower()
+                text, moment = self.cause(moment.task).text, self._moment(moment.task)
+                continue
             if moment.task is None or not moment.is_submitted:
                 steps += [] if moment.task is None else self._retirement(moment.task, moment.time)
                 return moment.task
@@ -376,7 +389,9 @@ class Explainer:
         if time == 0:
             return Moment(0)
         held, by = LastWait(int(self._held[task])), int(self._held_by[task])
-        if held is LastWait.WINDOW and by >= 0:
+        if held is LastWait.READY and by >= 0:
+            return Moment(time, by, is_taken=True)
+        if held in WAITS_FOR_ROOM and by >= 0:
             return Moment(int(self._complete[by]), by)
         if held is LastWait.MARK and by >= 0:
             return self._completion.of(by)[1]
@@ -396,6 +411,9 @@ class Explainer:
             if int(self._submit[earlier]) + cycles == time:
                 return Moment(int(self._submit[earlier]), earlier, is_submitted=True)
         mine = self._columns.task_stream[:task] == self._columns.task_stream[task]
+        taken = np.flatnonzero(mine & (self._start[:task] - self._plan.rules.dispatch_cycles == time))
+        if len(taken) and any(bound.unit is WindowUnit.READY for bound in self._plan.rules.windows):
+            return Moment(time, int(taken[-1]), is_taken=True)
         complete = np.flatnonzero(mine & (self._complete[:task] <= time))
         if self._plan.rules.window and len(complete):
             freed = int(complete[np.argmax(self._complete[complete])])

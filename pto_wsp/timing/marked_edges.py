@@ -26,11 +26,13 @@ Array = np.ndarray[Any, Any]
 # -- completion --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An event at `time`: `task` ends or completes, or is submitted (`is_submitted`); None: the start of the run."""
+    """An event at `time`: `task` ends or completes, is submitted (`is_submitted`), or is taken by an executor (`is_taken`); None: the
+    start of the run."""
 
     time: int
     task: int | None = None
     is_submitted: bool = False
+    is_taken: bool = False
 
 
 _BEGINNING = Moment(0)

@@ -274,7 +274,7 @@ class Retimer:
         try:
             sim = simulate_columns(tasks, fields, edges, delays, plan.rules)
         except SimulationEnded as ended:
-            raise ended_error(plan, tasks.runtime, tasks.raw, ended) from None
+            raise ended_error(plan, tasks.raw, ended) from None
         except SimulationStuck:
             raise breach_of(plan, columns, regions) from None
         return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms, regions, arch)
@@ -341,7 +341,7 @@ class Retimer:
                                chunk=long.feed, sim=long.sim)
             sim = long.finish()
         except SimulationEnded as ended:      # the task's chunk may be gone: the last recorded chunk stands for it
-            raise ended_error(plan, runner.runtime, runner.recorder.raw_columns(), ended) from None
+            raise ended_error(plan, runner.recorder.raw_columns(), ended) from None
         return TimedRun(plan, self._streams[0].columns, sim, self._execute_time_ms, self._compiled.compile_time_ms)
 
 

@@ -17,7 +17,7 @@ from pto_wsp.ir.execution_rules import WindowUnit
 from pto_wsp.ir.flow import Consume, Receive, Send, walk
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.record import RecordColumns, Stall
-from pto_wsp.run.simulator import SimResult
+from pto_wsp.run.simulator import WAITS_FOR_ROOM, SimResult
 from pto_wsp.timing.marked_edges import Completion
 from pto_wsp.values import dataclass
 from pto_wsp.wording import counted
@@ -50,7 +50,7 @@ class PoolStats:
 
 @dataclass(frozen=True, slots=True)
 class WindowStats:
-    """The task window, in its unit: stalls of streams waiting for room, their cycles, and the largest occupancy.
+    """A window, in its unit: stalls of streams waiting for room, their cycles, and the largest occupancy of one stream.
 
     For a window that is only counted (BENCHMARK): the times that a task found no room.
     """
@@ -119,6 +119,10 @@ _HELD = {
     "edge": "latency: what tasks wait for mostly took its time to reach them",
     "executor": "lateness: tasks were ready, and their executors mostly took no others",
     "window": "the window: the orchestrator mostly waited for a slot",
+    "bytes": "the window of bytes: the orchestrator mostly waited for memory of intermediates",
+    "entries": "the window of entries: the orchestrator mostly waited for arguments of tasks to retire",
+    "edges": "the window of edges: the orchestrator mostly waited for dependencies to be done with",
+    "ready": "the window of ready tasks: the orchestrator mostly waited for executors to take some",
     "mark": "marks: processes mostly waited for others",
     "release": "timing: tasks were mostly held until it released them",
     "start": "the start policy: tasks were mostly held until it let them run",
@@ -128,6 +132,7 @@ _HELD = {
     "calendar": "the calendar: tasks were mostly held until it came to them",
     "not": "nothing that is known: tasks started as soon as they were submitted",
 }
+_HELD_BY = {unit: held.name.lower() for held, unit in WAITS_FOR_ROOM.items()}
 _BUSY = 0.95           # of the makespan: an executor busy for so long has no slack
 _MUCH_MEMORY = 0.25
 
@@ -137,8 +142,9 @@ _MUCH_MEMORY = 0.25
 class Stats(Displayed):
     """The figures of a run. Cycles are of the arch model: equal on every machine and for any number of threads.
 
-    `stalls`: the reasons that occurred. `memory_cycles`: the cycles that tasks lost because their total demand exceeded the bandwidth of
-    the shared memory. `memory_bound`: the cycles in which the shared memory moves the bytes of all tasks; 0 if the arch does not bound it.
+    `window`: the first of the windows. `stalls`: the reasons that occurred. `memory_cycles`: the cycles that tasks lost because their
+    total demand exceeded the bandwidth of the shared memory. `memory_bound`: the cycles in which the shared memory moves the bytes of all
+    tasks; 0 if the arch does not bound it.
     `intermediate_bytes`: the peak native memory of tensors allocated in bodies, which the window bounds. `n_cores`: the cores of the
     arch; 0 if it has as many as a schedule names.
     """
@@ -159,6 +165,7 @@ class Stats(Displayed):
     intermediate_bytes: int = 0
     memory_bound: int = 0
     n_cores: int = 0
+    more_windows: tuple[WindowStats, ...] = ()
     causes: Callable[[], Mapping[str, int]] | None = field(default=None, compare=False, repr=False)    # cycles of the chain, by kind
 
     def __call__(self) -> Stats:
@@ -173,6 +180,11 @@ class Stats(Displayed):
         fields = ("pool", "busy", "waiting", "late", "idle", "tasks")
         of = {name: np.array([getattr(executor, name) for executor in self.executors], np.int64) for name in fields}
         return {"executor": np.arange(len(self.executors))} | of
+
+    @property
+    def windows(self) -> tuple[WindowStats, ...]:
+        """All windows, by unit."""
+        return (self.window, *self.more_windows)
 
     @property
     def lower_bound(self) -> int:
@@ -214,8 +226,9 @@ class Stats(Displayed):
         """Return what dominates by the figures. `of_chain`: the chain shows that the control processors do not dominate."""
         if self.critical_path >= self.total_cycles or self._memory_share > _MUCH_MEMORY or self._busiest.busy >= _BUSY * self.total_cycles:
             return self._work()
-        if self.window.stall_cycles > 0.5 * self.total_cycles:
-            return _HELD["window"]
+        fullest = max(self.windows, key=lambda window: window.stall_cycles)
+        if fullest.stall_cycles > 0.5 * self.total_cycles:
+            return _HELD[_HELD_BY[fullest.unit]]
         longest = self._longest_stall
         if longest is not None and longest.cycles > 0.5 * self.total_cycles:
             return _STALLED[longest.reason]
@@ -269,15 +282,11 @@ class Stats(Displayed):
 
     @property
     def resources(self) -> tuple[ResourceStats, ...]:
-        """Every bounded resource by the name of its stall, with its use.
-
-        The window bounds one resource, by its unit. Ready queues and dependency lists grow with the window only, so READY_QUEUE_FULL and
-        DEPLIST_POOL_FULL cannot occur.
-        """
-        window = self.window
-        resources = [ResourceStats(name, unit.amount(window.size), f"{window.high_water}", window.stalls, window.stall_cycles)
-                 if unit is window.unit and window.size else ResourceStats(name, "", "", 0, 0) for unit, name in _BOUNDED.items()]
-        resources += [ResourceStats(name, "", "", 0, 0) for name in ("DEPLIST_POOL_FULL", "READY_QUEUE_FULL")]
+        """Every bounded resource by the name of its stall, with its use: a window bounds the resource of its unit."""
+        by_unit = {window.unit: window for window in self.windows if window.size}
+        resources = [ResourceStats(name, "", "", 0, 0) if (window := by_unit.get(unit)) is None else
+                     ResourceStats(name, unit.amount(window.size), f"{window.high_water}", window.stalls, window.stall_cycles)
+                     for unit, name in _BOUNDED.items()]
         by_reason = {stall.reason: stall for stall in self.stalls}
         depths = ", ".join(f"{channel.name}: {channel.depth}" for channel in self.channels)
         used = ", ".join(f"{channel.name}: {channel.high_water}" for channel in self.channels)
@@ -296,7 +305,8 @@ class Stats(Displayed):
 
 
 # the resource that a window of each unit bounds
-_BOUNDED = {WindowUnit.TASKS: "TASK_RING_FULL", WindowUnit.BYTES: "HEAP_ARENA_FULL", WindowUnit.ENTRIES: "TENSORMAP_POOL_FULL"}
+_BOUNDED = {WindowUnit.TASKS: "TASK_RING_FULL", WindowUnit.BYTES: "HEAP_ARENA_FULL", WindowUnit.ENTRIES: "TENSORMAP_POOL_FULL",
+            WindowUnit.EDGES: "DEPLIST_POOL_FULL", WindowUnit.READY: "READY_QUEUE_FULL"}
 _SHOWN = 16
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import RecordLimitError
+from pto_wsp.ir.execution_rules import WindowRule
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import RecordColumns
-from pto_wsp.run.simulator import LastWait, SimResult
+from pto_wsp.run.simulator import WAITS_FOR_ROOM, LastWait, SimResult
 from pto_wsp.source import here
 from pto_wsp.timing.edges import Edges
 from pto_wsp.timing.explain import Explainer
@@ -46,13 +47,16 @@ class TimedRun:
         columns = zip(sim.busy, sim.waiting, sim.late, sim.tasks_run, sim.pool, strict=True)
         executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting - late, tasks, late, pool)
                           for busy, waiting, late, tasks, pool in columns)
-        window = WindowStats(rules.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water, rules.window_unit)
+        bounds = rules.windows or (WindowRule(0, rules.window_unit),)
+        windows = tuple(WindowStats(bound.size, use.stalls, use.stall_cycles, use.high_water, bound.unit)
+                        for bound in bounds for use in (sim.windows[bound.unit],))
         stalls = tuple(StallStats(reason, count, cycles)
                        for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
         control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, self._n_aicpus(), self._in_a_row())
-        return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls,
-                     self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control,
-                     memory_bound=self._memory_bound(), n_cores=self._n_cores(), causes=self._cycles_by_cause if self._has_chain else None)
+        return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, windows[0], self.execute_time_ms, self.compile_time_ms,
+                     stalls, self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control,
+                     memory_bound=self._memory_bound(), n_cores=self._n_cores(), more_windows=windows[1:],
+                     causes=self._cycles_by_cause if self._has_chain else None)
 
     @property
     def _has_chain(self) -> bool:
@@ -127,7 +131,7 @@ class TimedRun:
         if times is None or columns.first_node > 0:
             return None
         task = np.full(self.sim.n_tasks, -1, np.int64)
-        is_task = np.isin(times.held, (LastWait.EXECUTOR, LastWait.WINDOW, LastWait.CALENDAR)) & (times.held_by >= 0)
+        is_task = np.isin(times.held, (LastWait.EXECUTOR, LastWait.CALENDAR, *WAITS_FOR_ROOM)) & (times.held_by >= 0)
         task[is_task] = times.held_by[is_task]
         is_node = np.isin(times.held, (LastWait.EDGE, LastWait.MARK)) & (times.held_by >= 0)
         task[is_node] = columns.node_task[times.held_by[is_node]]

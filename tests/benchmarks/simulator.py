@@ -170,7 +170,7 @@ def paged(repeats: int) -> tuple[float, float, float]:
     found = simulate(program)
     # a task: a query of 64, a page of 16 x 64, which is turned and multiplied, 16 scores; one executor, never idle
     check(found, tasks, tasks * (64 + 3 * 16 * 64 + 16))
-    assert found.window_high_water == PAGED_WINDOW
+    assert found.windows[0].high_water == PAGED_WINDOW
     plan, run = _least(planned, repeats), _least(lambda: simulate(program), repeats)
     return plan, run, plan + run
 

@@ -5,10 +5,25 @@
 
 /* ---- rules ---- */
 
+static inline int32_t random_mode(int64_t n_stall)
+{
+    return pick(0, n_stall) ? PTO_WINDOW_STALL : (int32_t)pick(PTO_WINDOW_ABORT, PTO_WINDOW_BENCHMARK);
+}
+
+/* Windows of other units: in every third program up to all that there are. */
+static inline void random_windows(program *p)
+{
+    pto_sim_options *o = &p->rules;
+    o->more = p->more;
+    for (int32_t unit = 0; unit < PTO_N_WINDOWS; unit++)
+        if (unit != o->window_unit && pick(0, 3))
+            p->more[o->n_more++] = (pto_window){pick(1, unit == PTO_WINDOW_READY ? 3 : 8), unit, random_mode(8)};
+}
+
 static inline void random_submission(pto_sim_options *o)
 {
-    o->window_unit = (int32_t)pick(PTO_WINDOW_TASKS, PTO_WINDOW_ENTRIES);
-    o->window_mode = pick(0, 2) ? PTO_WINDOW_STALL : (int32_t)pick(PTO_WINDOW_ABORT, PTO_WINDOW_BENCHMARK);
+    o->window_unit = (int32_t)pick(0, PTO_N_WINDOWS - 1);
+    o->window_mode = random_mode(2);
     o->timing = (int32_t[]){PTO_TIMING_IMMEDIATE, PTO_TIMING_BATCHED, PTO_TIMING_RATE}[pick(0, 2)];
     o->timing_n = pick(1, 5);
     o->release_num = pick(1, 12);
@@ -52,6 +67,8 @@ static inline void random_rules(program *p)
         random_submission(o);
     if (pick(0, 2))
         random_executors(p);
+    if (pick(0, 2) == 0)
+        random_windows(p);
 }
 
 /* ---- nodes ---- */
@@ -239,7 +256,9 @@ static inline void check_held_by(const pto_sim_result *r, const program *p, cons
             is_pred |= p->node[t].pred[k] == other;
         if (r->held[task] == PTO_HELD_EDGE)
             is_found = is_pred && o->done[other] == o->ready[t] && (by == node_of[other] || by == join_before[t]);
-        else if (r->held[task] == PTO_HELD_WINDOW)
+        else if (r->held[task] == PTO_HELD_READY)
+            is_found = is_of_stream && p->node[other].is_task && task_of(p, other) == by && o->begun[other] == o->submitted[t];
+        else if (r->held[task] == PTO_HELD_WINDOW || r->held[task] >= PTO_HELD_BYTES)
             is_found = is_of_stream && p->node[other].is_task && task_of(p, other) == by && o->done[other] == o->submitted[t];
         else if (r->held[task] == PTO_HELD_MARK)
             is_found = is_of_stream && node_of[other] == by && p->node[other].blocks;
@@ -287,9 +306,14 @@ static inline void check_same(const pto_sim_result *r, const program *p, const s
     CHECK_EQ(r->total_cycles, o->total);
     CHECK_EQ(r->critical_path, o->longest);
     CHECK_EQ(r->memory_cycles, o->memory_cycles);
-    CHECK_EQ(r->window_stalls, o->window_stalls);
-    CHECK_EQ(r->window_stall_cycles, o->window_stall_cycles);
-    CHECK_EQ(r->window_high_water, o->high_water);
+    CHECK_EQ(r->window_stalls, o->use[p->rules.window_unit].stalls);
+    CHECK_EQ(r->window_stall_cycles, o->use[p->rules.window_unit].stall_cycles);
+    CHECK_EQ(r->window_high_water, o->use[p->rules.window_unit].high_water);
+    for (int32_t unit = 0; unit < PTO_N_WINDOWS; unit++) {
+        CHECK_EQ(r->windows[unit].stalls, o->use[unit].stalls);
+        CHECK_EQ(r->windows[unit].stall_cycles, o->use[unit].stall_cycles);
+        CHECK_EQ(r->windows[unit].high_water, o->use[unit].high_water);
+    }
     CHECK(memcmp(r->stalls, o->stalls, sizeof r->stalls) == 0);
     CHECK(memcmp(r->stall_cycles, o->stall_cycles, sizeof r->stall_cycles) == 0);
     check_executors(r, p, o);

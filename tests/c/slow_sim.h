@@ -311,13 +311,13 @@ static inline void clear(const program *p, slow_sim *o)
         memset(times[i], 0xff, sizeof o->end);
     memset(o->served, 0xff, sizeof o->served);
     memset(o->acts_on, 0xff, sizeof o->acts_on);
-    memset(o->full_since, 0xff, sizeof o->full_since);
+    memset(o->full, 0xff, sizeof o->full);
     for (int32_t i = 0; i < MAX_POOLS * MAX_WORKERS * MAX_SIZE; i++)
         (&o->executor[0][0][0])[i].task = (&o->executor[0][0][0])[i].last = NONE;
     o->p = p;
     o->factor = 1;
     o->started = p->rules.start_after == 0 ? 0 : NONE;
-    o->window_task = NONE;
+    o->window_task = o->window_unit = NONE;
     for (int64_t t = 0; t < p->n; t++)
         o->left[t] = (double)p->node[t].task.cost;
 }
@@ -330,11 +330,17 @@ static inline void simulate_slowly(const program *p, slow_sim *o)
     for (;; o->now++) {
         for (bool again = true; again;) {
             again = end_what_ends(o);
+            while (pass_marks(o))
+                ;
+            note_readiness(o);
+            count_ready(o);
             submit(o);
             release_and_start(o);
+            note_most_ready(o);
             if (o->started >= 0)
                 again |= has_servers(p) ? serve_all(o) : dispatch(o);
             again |= start_what_is_due(o);
+            again |= count_ready(o);
         }
         int64_t n_done = 0;
         for (int64_t t = 0; t < p->n; t++)

@@ -21,6 +21,7 @@ typedef struct program {
     node node[MAX_NODES];
     int64_t starts[MAX_NODES];         /* by task, where rules.starts names them */
     bool has_lanes, has_pools, has_priorities;
+    pto_window more[PTO_N_WINDOWS];    /* that rules.more names */
     pto_sim_options rules;
 } program;
 
@@ -43,9 +44,13 @@ typedef struct slow_sim {
     int64_t served[MAX_POOLS][MAX_WORKERS];                    /* the class that a queue served last */
     int64_t acts_until[MAX_WORKERS], acts_on[MAX_WORKERS];     /* NONE: free */
     bool retires[MAX_WORKERS];
-    int64_t full_since[MAX_STREAMS], busy_until[MAX_STREAMS], stood[MAX_STREAMS];  /* stood: PTO_HELD_, when time last went on */
+    int64_t busy_until[MAX_STREAMS], stood[MAX_STREAMS];       /* stood: PTO_HELD_, when time last went on */
+    int64_t standing[MAX_STREAMS];     /* tasks in the window of ready tasks: as counted last, and those submitted since */
+    int64_t stood_for[MAX_STREAMS];    /* the task that found no room then */
+    int64_t full[MAX_STREAMS];         /* the unit of the window that a stream stood before when time last went on; NONE: none */
     int64_t n_submitted, started, due; /* started: when; due: release_den times when the next release is */
-    int64_t window_task, total, longest, memory_cycles, window_stalls, window_stall_cycles, high_water;
+    int64_t window_task, window_unit, total, longest, memory_cycles;
+    pto_window_use use[PTO_N_WINDOWS];
     int64_t stalls[PTO_N_STALLS], stall_cycles[PTO_N_STALLS];
     bool is_stuck;
 } slow_sim;
@@ -90,10 +95,47 @@ static inline bool preds_are_done(const slow_sim *o, int64_t t)
 
 /* ---- streams ---- */
 
-static inline int64_t weight_of(const program *p, int64_t t)
+static const int64_t held_by_unit[PTO_N_WINDOWS] = {PTO_HELD_WINDOW, PTO_HELD_BYTES, PTO_HELD_ENTRIES, PTO_HELD_EDGES, PTO_HELD_READY};
+
+static inline pto_window window_of(const program *p, int32_t unit)     /* size 0: none */
 {
-    int32_t unit = p->rules.window_unit;
-    return unit == PTO_WINDOW_TASKS ? 1 : unit == PTO_WINDOW_BYTES ? p->node[t].kept_bytes : p->node[t].entries;
+    pto_window w = {0};
+    if (unit == p->rules.window_unit)
+        w = (pto_window){p->rules.window, unit, p->rules.window_mode};
+    for (int32_t i = 0; i < p->rules.n_more; i++)
+        w = p->more[i].unit == unit ? p->more[i] : w;
+    return w;
+}
+
+static inline bool is_counted(const program *p, int32_t unit)
+{
+    return unit == p->rules.window_unit || window_of(p, unit).size > 0;
+}
+
+/* Its different predecessors; every fourth node has those that are not of its lane behind one join, if there are several. */
+static inline int64_t edges_of(const program *p, int64_t t)
+{
+    int64_t n = 0, lane = p->node[t].pred[MAX_PREDS];
+    bool lane_is_named = false;
+    for (int32_t k = 0; k < MAX_PREDS; k++) {
+        bool is_new = p->node[t].pred[k] >= 0;
+        for (int32_t i = 0; i < k; i++)
+            is_new &= p->node[t].pred[i] != p->node[t].pred[k];
+        n += is_new;
+        lane_is_named |= p->node[t].pred[k] == lane;
+    }
+    bool is_joined = t % 4 == 3 && n > 1;
+    return (is_joined ? 1 : n) + (lane >= 0 && (is_joined || !lane_is_named));
+}
+
+static inline int64_t weight_of(const program *p, int64_t t, int32_t unit)
+{
+    switch (unit) {
+    case PTO_WINDOW_BYTES: return p->node[t].kept_bytes;
+    case PTO_WINDOW_ENTRIES: return p->node[t].entries;
+    case PTO_WINDOW_EDGES: return edges_of(p, t);
+    default: return 1;
+    }
 }
 
 static inline int64_t next_of(const slow_sim *o, int64_t stream)       /* NONE: all have been submitted */
@@ -104,17 +146,39 @@ static inline int64_t next_of(const slow_sim *o, int64_t stream)       /* NONE: 
     return NONE;
 }
 
-static inline int64_t taken_of_window(const slow_sim *o, int64_t stream)
+static inline int64_t taken_of_window(const slow_sim *o, int64_t stream, int32_t unit)
 {
     int64_t taken = 0;
     bool all_done = true;
+    if (unit == PTO_WINDOW_READY)
+        return o->standing[stream];
     for (int64_t t = 0; t < o->p->n; t++) {
         if (!o->p->node[t].is_task || o->p->node[t].task.stream != stream || o->submitted[t] < 0)
             continue;
         all_done &= o->done[t] >= 0;
-        taken += all_done ? 0 : weight_of(o->p, t);
+        taken += all_done ? 0 : weight_of(o->p, t, unit);
     }
     return taken;
+}
+
+/* Whether task t of the stream finds no room in a window. */
+static inline bool finds_no_room(const slow_sim *o, int64_t stream, int64_t t, int32_t unit)
+{
+    pto_window w = window_of(o->p, unit);
+    int64_t weight = weight_of(o->p, t, unit);
+    return w.size > 0 && weight > 0 && taken_of_window(o, stream, unit) + weight > w.size;
+}
+
+/* The first window that a task finds no room in, NONE: it does. is_last: of those that end the simulation then. */
+static inline int32_t waits_for(const slow_sim *o, int64_t stream, int64_t t, bool is_last)
+{
+    for (int32_t unit = 0; unit < PTO_N_WINDOWS; unit++) {
+        pto_window w = window_of(o->p, unit);
+        bool would_end = w.mode == PTO_WINDOW_ABORT || weight_of(o->p, t, unit) > w.size;
+        if (w.mode != PTO_WINDOW_BENCHMARK && finds_no_room(o, stream, t, unit) && (would_end || !is_last))
+            return unit;
+    }
+    return NONE;
 }
 
 static inline bool is_held_by_mark(const slow_sim *o, int64_t stream)
@@ -140,21 +204,21 @@ static inline void release_from(slow_sim *o, int64_t stream, int64_t n)
         }
 }
 
-static inline void submit_task(slow_sim *o, int64_t t, int64_t taken)
+static inline void submit_task(slow_sim *o, int64_t t)
 {
     const pto_sim_options *rules = &o->p->rules;
-    int64_t stream = o->p->node[t].task.stream, weight = weight_of(o->p, t);
+    int64_t stream = o->p->node[t].task.stream;
+    for (int32_t unit = 0; unit < PTO_N_WINDOWS; unit++) {
+        int64_t taken = taken_of_window(o, stream, unit);
+        if (window_of(o->p, unit).mode == PTO_WINDOW_BENCHMARK)
+            o->use[unit].stalls += finds_no_room(o, stream, t, unit);
+        if (unit != PTO_WINDOW_READY && is_counted(o->p, unit))
+            o->use[unit].high_water = later(taken + weight_of(o->p, t, unit), o->use[unit].high_water);
+    }
+    o->standing[stream]++;
     o->submitted[t] = o->now;
     o->held[t] = o->stood[stream];
     o->busy_until[stream] = o->now + rules->submit_cycles;
-    if (o->full_since[stream] >= 0 && o->now > o->full_since[stream]) {
-        o->window_stalls++;
-        o->window_stall_cycles += o->now - o->full_since[stream];
-    }
-    o->full_since[stream] = NONE;
-    if (rules->window_mode == PTO_WINDOW_BENCHMARK)
-        o->window_stalls += rules->window > 0 && weight > 0 && taken + weight > rules->window;
-    o->high_water = later(taken + weight, o->high_water);
     if (++o->n_submitted == rules->start_after && o->started < 0)
         o->started = o->now;
     if (rules->timing == PTO_TIMING_IMMEDIATE || rules->timing == PTO_TIMING_INTERLEAVED)
@@ -166,7 +230,6 @@ static inline void submit_task(slow_sim *o, int64_t t, int64_t taken)
 /* Submit the next node of `stream`, if it may be. */
 static inline bool submit_next(slow_sim *o, int64_t stream)
 {
-    const pto_sim_options *rules = &o->p->rules;
     int64_t t = next_of(o, stream);
     if (t < 0 || o->now < o->busy_until[stream] || is_held_by_mark(o, stream))
         return false;
@@ -174,13 +237,9 @@ static inline bool submit_next(slow_sim *o, int64_t stream)
         o->submitted[t] = o->now;
         return true;
     }
-    int64_t weight = weight_of(o->p, t), taken = taken_of_window(o, stream);
-    bool has_limit = rules->window > 0 && rules->window_mode != PTO_WINDOW_BENCHMARK;
-    if (has_limit && weight > 0 && taken + weight > rules->window) {
-        o->full_since[stream] = o->full_since[stream] < 0 ? o->now : o->full_since[stream];
+    if (waits_for(o, stream, t, false) >= 0)
         return false;
-    }
-    submit_task(o, t, taken);
+    submit_task(o, t);
     return true;
 }
 
@@ -200,6 +259,47 @@ static inline bool pass_marks(slow_sim *o)
     return any;
 }
 
+static inline void note_readiness(slow_sim *o)
+{
+    for (int64_t t = 0; t < o->p->n; t++)
+        if (o->p->node[t].is_task && o->submitted[t] >= 0 && o->ready[t] < 0 && preds_are_done(o, t))
+            o->ready[t] = o->now;
+}
+
+static inline int64_t n_standing(const slow_sim *o, int64_t stream)
+{
+    int64_t n = 0;
+    for (int64_t t = 0; t < o->p->n; t++)
+        n += o->p->node[t].task.stream == stream && stands(o, t);
+    return n;
+}
+
+/* Most tasks of a stream that are ready at a time: before executors take some. */
+static inline void note_most_ready(slow_sim *o)
+{
+    int64_t *most = &o->use[PTO_WINDOW_READY].high_water;
+    for (int64_t stream = 0; stream < o->p->n_streams && is_counted(o->p, PTO_WINDOW_READY); stream++)
+        *most = later(n_standing(o, stream), *most);
+}
+
+/* Count the ready tasks of every stream. Whether a stream that stood before their window may go on. */
+static inline bool count_ready(slow_sim *o)
+{
+    bool any = false;
+    for (int64_t stream = 0; stream < o->p->n_streams; stream++) {
+        int64_t next = next_of(o, stream);
+        bool is_held = o->now < o->busy_until[stream] || is_held_by_mark(o, stream);
+        bool has_task = next >= 0 && o->p->node[next].is_task && !is_held;
+        int32_t before = has_task ? waits_for(o, stream, next, false) : NONE;
+        o->standing[stream] = n_standing(o, stream);
+        int32_t now = has_task ? waits_for(o, stream, next, false) : NONE;
+        any |= before >= 0 && now < 0;
+        if (before != now)
+            o->full[stream] = NONE;    /* what it waits for after that at this time is another stall */
+    }
+    return any;
+}
+
 static inline void submit(slow_sim *o)
 {
     for (bool again = true; again;) {
@@ -207,9 +307,7 @@ static inline void submit(slow_sim *o)
         for (int64_t stream = 0; stream < o->p->n_streams; stream++)
             again |= submit_next(o, stream);
     }
-    for (int64_t t = 0; t < o->p->n; t++)
-        if (o->p->node[t].is_task && o->submitted[t] >= 0 && o->ready[t] < 0 && preds_are_done(o, t))
-            o->ready[t] = o->now;
+    note_readiness(o);
 }
 
 static inline void release_by_rate(slow_sim *o)
@@ -249,16 +347,25 @@ static inline void release_and_start(slow_sim *o)
 static inline void stand(slow_sim *o)
 {
     for (int64_t stream = 0; stream < o->p->n_streams; stream++) {
-        int64_t next = next_of(o, stream);
+        int64_t next = next_of(o, stream), before = o->full[stream];
+        o->full[stream] = NONE;
         if (o->now < o->busy_until[stream])
             o->stood[stream] = PTO_HELD_SUBMIT;
         else if (is_held_by_mark(o, stream))
             o->stood[stream] = PTO_HELD_MARK;
         else if (next >= 0) {
-            o->stood[stream] = PTO_HELD_WINDOW;
-            bool is_error = o->p->rules.window_mode == PTO_WINDOW_ABORT || weight_of(o->p, next) > o->p->rules.window;
-            if (is_error && (o->window_task < 0 || next < o->window_task))
+            int32_t unit = waits_for(o, stream, next, false);
+            CHECK(unit >= 0);
+            o->stood[stream] = held_by_unit[unit];
+            o->use[unit].stall_cycles++;       /* the cycle that begins now */
+            o->use[unit].stalls += before != unit || o->stood_for[stream] != next;
+            o->full[stream] = unit;
+            o->stood_for[stream] = next;
+            unit = waits_for(o, stream, next, true);
+            if (unit >= 0 && (o->window_task < 0 || next < o->window_task)) {
                 o->window_task = next;
+                o->window_unit = unit;
+            }
         }
     }
 }

@@ -406,7 +406,7 @@ static void rules_without_a_meaning_are_refused(void)
     static const pto_sim_options wrong[] = {
         {.n_workers = 1, .timing = PTO_TIMING_BATCHED}, {.n_workers = 1, .timing = PTO_TIMING_RATE, .release_den = 1},
         {.n_workers = 1, .timing = PTO_TIMING_RATE, .release_num = 1}, {.n_workers = 1, .timing = 4}, {.n_workers = 1, .window = -1},
-        {.n_workers = 1, .window_unit = 3}, {.n_workers = 1, .window_mode = 3}, {.n_workers = 1, .start_after = -2},
+        {.n_workers = 1, .window_unit = PTO_N_WINDOWS}, {.n_workers = 1, .window_mode = 3}, {.n_workers = 1, .start_after = -2},
         {.n_workers = 1, .submit_cycles = -1}, {.n_workers = 0}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK(pto_sim_new(&wrong[i]) == NULL);

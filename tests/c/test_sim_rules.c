@@ -3,7 +3,7 @@
 
 static void random_rules_agree_and_chunks_change_nothing(void)
 {
-    int64_t n_full = 0, n_stuck = 0, seen[PTO_HELD_CALENDAR + 1] = {0}, n = CASES(8000);
+    int64_t n_full = 0, n_stuck = 0, seen[PTO_HELD_READY + 1] = {0}, n = CASES(8000);
     for (int64_t i = 0; i < n && check_failures == 0; i++) {
         static slow_sim slow;
         random_program(&current);
@@ -14,6 +14,7 @@ static void random_rules_agree_and_chunks_change_nothing(void)
             pto_sim *sim = simulate_current(cut ? pick(1, 20) : 0, &status, &r);
             CHECK_EQ(status, slow.window_task >= 0 ? PTO_E_WINDOW : slow.is_stuck ? PTO_E_DEADLOCK : PTO_OK);
             CHECK_EQ(r.failed_task, task_of(&current, slow.window_task));
+            CHECK_EQ(r.failed_window, slow.window_unit);
             if (status == PTO_OK) {
                 check_same(&r, &current, &slow);
                 for (int64_t t = 0; t < r.n_tasks; t++)
@@ -25,7 +26,7 @@ static void random_rules_agree_and_chunks_change_nothing(void)
         }
     }
     CHECK(n_full > n / 20 && n_full < n && n_stuck > n / 500 && n_stuck < n / 10);     /* the cases are no trivial ones */
-    for (int32_t held = PTO_HELD_NOT; held <= PTO_HELD_CALENDAR; held++)
+    for (int32_t held = PTO_HELD_NOT; held <= PTO_HELD_READY; held++)
         CHECK(seen[held] > n / 20);
 }
 

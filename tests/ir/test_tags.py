@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, make_dataclass, replace
+from dataclasses import field, fields, is_dataclass, make_dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -64,7 +64,7 @@ LEFT_OUT: dict[int, set[tuple[type, str]]] = {id(KERNEL_TAGS): set(), id(PLAN_TA
 def test_a_table_has_each_class_of_its_level_with_every_field(tags: Tags, modules: tuple[Any, ...]) -> None:
     own = [kind for module in modules for kind in vars(module).values()
            if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
-           and kind not in (plan.Precondition, WorkloadNote, tile.SizedTile)]
+           and kind not in (plan.Precondition, WorkloadNote, tile.SizedTile, tile.StackType)]
     assert own and not [kind for kind in own if kind not in tags.nodes]
     for kind, entry in tags.nodes.items():
         spelled = {(field.attribute.partition(".")[0], field.counts) for field in entry.fields}
@@ -87,7 +87,10 @@ class Renamed:
         levels: dict[str, tuple[dict[type, str], dict[type[Enum], str]]] = {"": ({}, {}), "plan.": ({}, {})}
         for kind, entry in tags.nodes.items():
             names = dict.fromkeys(renamed(field.attribute).partition(".")[0] for field in entry.fields)
-            made = make_dataclass(f"New{kind.__name__}", names, frozen=True)
+            empty = {renamed(f.name): f.default for f in fields(kind) if any(f.name == field.attribute and field.optional
+                                                                             for field in entry.fields)}
+            made = make_dataclass(f"New{kind.__name__}", [(name, Any, field(default=empty[name])) if name in empty else (name, Any)
+                                                          for name in names], frozen=True, kw_only=True)
             self.kinds[kind] = made
             nodes, _ = levels[entry.json.removesuffix(entry.tag)]
             marks = {f.tag: "?" if f.optional else "" if f.counts else "~" for f in entry.fields}

@@ -135,6 +135,6 @@ def edges(w: Workload) -> int:
 
 
 def windowed(size: int, unit: str, mode: WindowMode) -> Workload:
-    """Eight tasks (bytes: four pairs) with an executor each, under a window."""
-    w = of_last(made()) if unit == "bytes" else of_k(eight())
-    return w.dispatch(APART).task_graph(window=TaskWindow(size, unit, mode))  # type: ignore[arg-type]
+    """Eight tasks (bytes, edges: four pairs) with an executor each (ready: with two for all), under a window."""
+    w = of_last(made()) if unit in ("bytes", "edges") else of_k(eight())
+    return w.dispatch(DispatchPolicy.round_robin(2) if unit == "ready" else APART).task_graph(window=TaskWindow(size, unit, mode))  # type: ignore[arg-type]

@@ -194,6 +194,39 @@ def test_entries_without_room_are_counted() -> None:
     counts(3, "entries", 8, 5)
 
 
+def test_edges_wait_for_room() -> None:
+    # each copy takes an edge: copy 1 waits for copy 0 until 11, fill 2 behind it ends at 21, copy 3 waits for copy 2 until 22
+    found = run(windowed(1, "edges", WindowMode.STALL))
+    assert [int(start) for start in found.trace.start] == [0, 10, 0, 11, 11, 21, 12, 22]
+    assert (found.stats.window.stalls, found.stats.window.stall_cycles, found.stats.window.high_water) == (3, 11 + 1 + 10, 1)
+    assert total(windowed(4, "edges", WindowMode.STALL)) == 11
+
+
+def test_edges_without_room_end_the_run() -> None:
+    ends_without_room(3, "edges", "copy[k=3, 1]", "room for 1 edge in a window of 3 edges")
+
+
+def test_edges_without_room_are_counted() -> None:
+    counts(2, "edges", 11, 2)
+
+
+def test_ready_tasks_wait_for_room() -> None:
+    # one task stands ready, and the stream waits until it is taken: at 1, 2, 4, 6 and 9
+    found = run(windowed(1, "ready", WindowMode.STALL))
+    assert [int(start) for start in found.trace.start] == [0, 0, 1, 2, 4, 6, 9, 12]
+    assert (found.stats.window.stalls, found.stats.window.stall_cycles, found.stats.window.high_water) == (5, 9, 1)
+    assert found.trace.causes is not None and found.trace.causes.submit.tolist() == [0, 0, 0, 1, 2, 4, 6, 9]
+    assert run(windowed(6, "ready", WindowMode.STALL)).stats.window.stalls == 0      # two run, six stand ready
+
+
+def test_ready_tasks_without_room_end_the_run() -> None:
+    ends_without_room(3, "ready", "fill[k=5]", "room for 1 ready task in a window of 3 ready tasks")
+
+
+def test_ready_tasks_without_room_are_counted() -> None:
+    counts(2, "ready", 20, 6)
+
+
 def test_single() -> None:
     assert total(of_last(units()).task_graph(pools=Pools.single())) == 17
 
@@ -259,6 +292,11 @@ ENFORCED: dict[str, Callable[[], None]] = {
     "task_graph.window.bytes.benchmark": test_bytes_without_room_are_counted,
     "task_graph.window.entries.stall": test_entries_wait_for_room,
     "task_graph.window.entries.abort": test_entries_without_room_end_the_run,
+    "task_graph.window.edges.stall": test_edges_wait_for_room, "task_graph.window.edges.abort": test_edges_without_room_end_the_run,
+    "task_graph.window.edges.benchmark": test_edges_without_room_are_counted,
+    "task_graph.window.ready.stall": test_ready_tasks_wait_for_room,
+    "task_graph.window.ready.abort": test_ready_tasks_without_room_end_the_run,
+    "task_graph.window.ready.benchmark": test_ready_tasks_without_room_are_counted,
     "task_graph.window.entries.benchmark": test_entries_without_room_are_counted, "task_graph.pools.single": test_single,
     "task_graph.pools.by_exec_unit": test_by_exec_unit, "task_graph.pools.custom": test_custom, "task_graph.ready.fifo": test_fifo,
     "task_graph.ready.work_steal": test_work_steal, "task_graph.ready.priority": test_priority,

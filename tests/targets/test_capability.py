@@ -95,7 +95,7 @@ CELLS: dict[str, tuple[Capability, Callable[[Workload], Workload] | None]] = {
     "task_graph.deps.explicit": (REFUSED, lambda w: w.task_graph(deps=Deps.explicit())),
     "task_graph.deps.hybrid": (ENFORCED, lambda w: w.task_graph(deps=Deps.hybrid())),
     **{f"task_graph.window.{unit}.{mode.value}": (RECORDED if mode is WindowMode.STALL else REFUSED, windowed(unit, mode))
-       for unit in ("tasks", "bytes", "entries") for mode in WindowMode},
+       for unit in ("tasks", "bytes", "entries", "edges", "ready") for mode in WindowMode},
     "task_graph.pools.single": (RECORDED, lambda w: w.task_graph(pools=Pools.single())),
     "task_graph.pools.by_exec_unit": (ENFORCED, lambda w: w.task_graph(pools=Pools.by_exec_unit())),
     "task_graph.pools.custom": (RECORDED, lambda w: w.task_graph(pools=Pools.custom(lambda t: t.r))),

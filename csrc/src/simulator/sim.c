@@ -34,30 +34,33 @@ static bool wait_for_stream(pto_sim *s, const pto_sim_stream *f)
     return true;
 }
 
-/* As above for a task, which needs room as well. */
-static bool wait_for_room(pto_sim *s, pto_sim_stream *f, int64_t weight)
+/* As above for a task, which needs room as well. A window may hold the stream again as soon as another has let it go. */
+static bool wait_for_room(pto_sim *s, pto_sim_stream *f, const int64_t *needs)
 {
-    if (!wait_for_stream(s, f))
-        return false;
-    if (f->hold != PTO_SIM_FREE || !pto_sim_front_must_wait(&s->front, f, weight))
-        return true;
-    pto_sim_front_hold_by_window(&s->front, f, weight);
-    return wait_for_stream(s, f);
+    while (wait_for_stream(s, f)) {
+        if (f->hold != PTO_SIM_FREE || !pto_sim_front_must_wait(&s->front, f, needs))
+            return true;
+        pto_sim_front_hold_by_window(&s->front, f, needs);
+    }
+    return false;
 }
 
 static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int64_t *src, int64_t n_src)
 {
     pto_sim_stream *f = pto_sim_front_stream(&s->front, c->task_stream[task]);
-    int64_t weight = s->options.window_unit == PTO_WINDOW_TASKS ? 1 : pto_sim_front_weigh(&s->front, c, task), cost = c->task_cost[task];
-    if (f == NULL || !wait_for_room(s, f, weight))
+    int64_t needs[PTO_N_WINDOWS] = {0}, cost = c->task_cost[task];
+    bool is_weighed = s->nodes.keeps_weights;
+    if (is_weighed)
+        pto_sim_front_weigh(&s->front, c, task, n_src, needs);
+    if (f == NULL || !wait_for_room(s, f, is_weighed ? needs : NULL))
         return false;
     pto_sim_fed fed = {.task = s->n_tasks, .cost = cost, .stream = c->task_stream[task], .src = src, .n_src = n_src, .chain = f->chain};
     if ((s->trace.is_kept && !pto_sim_trace_add(&s->trace, s->n_tasks)) || !pto_sim_enter(&s->nodes, &fed))
         return pto_sim_fail(&s->clock);
     int64_t node = s->nodes.next - 1;
     pto_sim_pools_enter(&s->pools, node, c, task);
-    if (s->nodes.weights != NULL)
-        s->nodes.weights[node & (s->nodes.capacity - 1)] = weight;
+    if (is_weighed)
+        memcpy(pto_sim_front_weights(&s->front, node), needs, sizeof needs);
     s->n_tasks++;
     if (!pto_sim_count(&s->clock, &s->work, cost, s->n_tasks - 1))
         return false;
@@ -113,7 +116,9 @@ static int32_t feed(pto_sim *s, const pto_columns *columns)
         return s->clock.status;
     if (s->is_finished || c.first_node != s->nodes.next || c.first_task != s->n_tasks)
         return PTO_E_ARGUMENT;
-    if (s->options.window_unit != PTO_WINDOW_TASKS && c.n_tasks > 0 && !has_arguments(&c))
+    bool weighs_arguments = s->front.windows[PTO_WINDOW_BYTES].size > 0 || s->front.windows[PTO_WINDOW_ENTRIES].size > 0;
+    weighs_arguments |= s->options.window_unit == PTO_WINDOW_BYTES || s->options.window_unit == PTO_WINDOW_ENTRIES;
+    if (weighs_arguments && c.n_tasks > 0 && !has_arguments(&c))
         return PTO_E_ARGUMENT;
     int32_t accepted = pto_sim_pools_accept(&s->pools, &c);
     if (accepted == PTO_OK && s->options.is_calendar && c.n_tasks > 0)
@@ -176,9 +181,13 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
         s->clock.status = PTO_E_DEADLOCK;
     s->is_finished = true;
     *out = (pto_sim_result){.total_cycles = s->last_completion, .n_tasks = s->n_tasks, .failed_task = s->clock.failed_task,
-                            .critical_path = s->nodes.critical_path, .work = s->work, .window_stalls = s->front.window_stalls,
-                            .window_stall_cycles = s->front.window_stall_cycles,
-                            .window_high_water = s->front.window_high_water};
+                            .critical_path = s->nodes.critical_path, .work = s->work, .failed_window = s->front.failed_window,
+                            .failed_need = s->front.failed_need};
+    const pto_window_use *use = &s->front.use[s->options.window_unit];
+    out->window_stalls = use->stalls;
+    out->window_stall_cycles = use->stall_cycles;
+    out->window_high_water = use->high_water;
+    memcpy(out->windows, s->front.use, sizeof out->windows);
     if (!pto_sim_pools_read(&s->pools, s->n_tasks, out))
         return s->clock.status;
     out->memory_cycles = s->executors.memory_cycles;
@@ -203,15 +212,16 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     s->to_complete = NONE;
     s->clock.failed_task = NONE;
     pto_sim_watch(s, NULL);
-    pto_sim_nodes_init(&s->nodes, options->window_unit != PTO_WINDOW_TASKS);
+    pto_sim_nodes_init(&s->nodes, options->window_unit != PTO_WINDOW_TASKS || options->n_more > 0);
     s->trace.is_kept = options->keep_trace;
     pto_sim_front_init(&s->front, &s->options, &s->clock, &s->nodes, &s->trace);
-    bool has_memory = pto_sim_pools_init(&s->pools, &s->options, &s->clock, &s->nodes, &s->trace);
+    bool has_memory = pto_sim_pools_init(&s->pools, &s->options, &s->front);
     has_memory &= pto_sim_executors_init(&s->executors, &s->options, &s->pools);
     pto_sim_release_init(&s->release, &s->options, &s->front, &s->pools);
     pto_sim_service_init(&s->service, &s->executors);
     s->trace.keeps_complete = s->pools.has_service;
     s->options.pool_size = s->options.starts = NULL;       /* were borrowed */
+    s->options.more = NULL;
     if (!has_memory) {
         pto_sim_free(s);
         return NULL;

@@ -63,6 +63,8 @@ static inline void engage(pto_sim_executors *x, int64_t at, int64_t node)
     pto_sim_executor *e = &p->executors[at];
     pto_sim_queue *q = &p->queues[e->queue];
     pto_sim_take(p, &p->pools[q->pool]);
+    if (__builtin_expect(p->front != NULL, 0))
+        pto_sim_front_ready(p->front, node, true);
     if (now > e->since) {
         int64_t late = pto_sim_late(p, &p->pools[q->pool]);
         e->waiting += pto_sim_waited(p, q, late) - e->idle_waited;

@@ -13,7 +13,7 @@ bool pto_sim_nodes_grow(pto_sim_nodes *nodes)
     int64_t grown = nodes->capacity == 0 ? 256 : 2 * nodes->capacity;
     pto_sim_node *rows = malloc((size_t)grown * sizeof *rows);
     pto_sim_more *more = nodes->keeps_more ? malloc((size_t)grown * sizeof *more) : NULL;
-    int64_t *weights = nodes->keeps_weights ? malloc((size_t)grown * sizeof *weights) : NULL;
+    int64_t *weights = nodes->keeps_weights ? malloc((size_t)grown * PTO_N_WINDOWS * sizeof *weights) : NULL;
     if (rows == NULL || (nodes->keeps_more && more == NULL) || (nodes->keeps_weights && weights == NULL)) {
         free(rows);
         free(more);
@@ -25,7 +25,8 @@ bool pto_sim_nodes_grow(pto_sim_nodes *nodes)
         if (more != NULL)
             more[node & (grown - 1)] = pto_sim_more_of(nodes, node);
         if (weights != NULL)
-            weights[node & (grown - 1)] = nodes->weights[node & (nodes->capacity - 1)];
+            memcpy(weights + (node & (grown - 1)) * PTO_N_WINDOWS, nodes->weights + (node & (nodes->capacity - 1)) * PTO_N_WINDOWS,
+                   PTO_N_WINDOWS * sizeof *weights);
     }
     free(nodes->rows);
     free(nodes->more);

@@ -52,7 +52,7 @@ typedef struct pto_sim_nodes {
     pto_sim_node *rows;        /* [capacity] */
     pto_sim_more *more;        /* [capacity]; NULL unless keeps_more */
     bool keeps_more;
-    int64_t *weights;          /* [capacity] room that a task takes of its window; NULL unless keeps_weights: all weigh 1 */
+    int64_t *weights;          /* [capacity][PTO_N_WINDOWS] room that a task takes of its windows; NULL unless keeps_weights: 1 of tasks */
     bool keeps_weights;
     int64_t capacity;
     int64_t first;             /* all nodes before it have completed */

@@ -1,6 +1,26 @@
 /* sim_options.c: which options of a simulation fit together, see sim_options.h. */
 #include "sim_options.h"
 
+static bool is_window(int64_t size, int32_t unit, int32_t mode)
+{
+    return size >= 0 && unit >= 0 && unit < PTO_N_WINDOWS && mode >= PTO_WINDOW_STALL && mode <= PTO_WINDOW_BENCHMARK;
+}
+
+/* No two windows are of one unit, and each further one bounds something. */
+static bool has_valid_windows(const pto_sim_options *o)
+{
+    if (!is_window(o->window, o->window_unit, o->window_mode) || o->n_more < 0 || (o->n_more > 0 && o->more == NULL))
+        return false;
+    uint32_t units = 1u << o->window_unit;
+    for (int32_t i = 0; i < o->n_more; i++) {
+        const pto_window *w = &o->more[i];
+        if (!is_window(w->size, w->unit, w->mode) || w->size == 0 || (units >> w->unit & 1))
+            return false;
+        units |= 1u << w->unit;
+    }
+    return true;
+}
+
 /* Of what streams submit, and when it is released. */
 static bool has_valid_rules(const pto_sim_options *o)
 {
@@ -8,9 +28,7 @@ static bool has_valid_rules(const pto_sim_options *o)
     bool has_timing = o->timing == PTO_TIMING_IMMEDIATE || (o->timing == PTO_TIMING_RATE && has_rate) ||
                       ((o->timing == PTO_TIMING_BATCHED || o->timing == PTO_TIMING_INTERLEAVED) && o->timing_n > 0);
     bool has_workers = o->n_workers >= (o->is_calendar ? 0 : 1) && o->n_workers <= INT32_MAX;      /* a calendar may name them */
-    return has_workers && has_timing && o->window >= 0 && o->window_unit >= PTO_WINDOW_TASKS &&
-           o->window_unit <= PTO_WINDOW_ENTRIES && o->window_mode >= PTO_WINDOW_STALL && o->window_mode <= PTO_WINDOW_BENCHMARK &&
-           o->start_after >= PTO_AFTER_ALL && o->submit_cycles >= 0;
+    return has_workers && has_timing && has_valid_windows(o) && o->start_after >= PTO_AFTER_ALL && o->submit_cycles >= 0;
 }
 
 /* Of executors: nothing contradicts. */
@@ -42,6 +60,6 @@ bool pto_sim_releases_at_once(const pto_sim_options *o)
 
 bool pto_sim_is_plain(const pto_sim_options *o)
 {
-    return pto_sim_releases_at_once(o) && o->start_after == 0 && o->window_unit == PTO_WINDOW_TASKS &&
+    return pto_sim_releases_at_once(o) && o->start_after == 0 && o->window_unit == PTO_WINDOW_TASKS && o->n_more == 0 &&
            o->window_mode != PTO_WINDOW_BENCHMARK && o->submit_cycles == 0 && !o->keep_trace;
 }

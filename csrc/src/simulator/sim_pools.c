@@ -4,10 +4,10 @@
 
 enum { NONE = -1, N_FIGURES = 5 };
 
-bool pto_sim_pools_init(pto_sim_pools *p, const pto_sim_options *options, pto_sim_clock *clock, pto_sim_nodes *nodes,
-                        pto_sim_trace *trace)
+bool pto_sim_pools_init(pto_sim_pools *p, const pto_sim_options *options, pto_sim_front *front)
 {
-    *p = (pto_sim_pools){.options = options, .clock = clock, .nodes = nodes, .trace = trace, .n_workers = options->n_workers,
+    *p = (pto_sim_pools){.options = options, .clock = front->clock, .nodes = front->nodes, .trace = front->trace,
+                         .front = front->counts_ready ? front : NULL, .n_workers = options->n_workers,
                          .has_service = options->dispatch_cycles > 0 || options->retire_cycles > 0};
     if (!PTO_RESERVE(p->pools, p->pools_capacity, options->n_pools))
         return false;

@@ -3,11 +3,11 @@
    Executors are numbered pool by pool, in each worker by worker, so those that a queue serves follow one another. Queues are numbered
    the same: pool * n_workers + worker, or by pool where workers share them. A pool that comes later moves nothing.
 
-   Ownership: pto_sim owns the pools, the pools own their arrays; options, clock, nodes and trace are pto_sim's. Units: times in cycles. */
+   Ownership: pto_sim owns the pools, the pools own their arrays; options, clock, nodes, trace and front are pto_sim's. Units: times in cycles. */
 #ifndef PTO_SIM_POOLS_H
 #define PTO_SIM_POOLS_H
+#include "sim_front.h"
 #include "sim_ready.h"
-#include "sim_trace.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -50,6 +50,7 @@ typedef struct pto_sim_pools {
     pto_sim_clock *clock;
     pto_sim_nodes *nodes;
     pto_sim_trace *trace;
+    pto_sim_front *front;      /* which counts ready tasks; NULL: nobody does */
     int64_t n_workers;
     bool is_open;              /* there are pools: the first tasks have said which */
     bool is_ranked;            /* ready tasks have priorities, or take turns */
@@ -73,8 +74,7 @@ typedef struct pto_sim_pools {
 } pto_sim_pools;
 
 /* Keeps the pools that the options name, whose sizes the caller may free then. False: no memory. */
-bool pto_sim_pools_init(pto_sim_pools *pools, const pto_sim_options *options, pto_sim_clock *clock, pto_sim_nodes *nodes,
-                        pto_sim_trace *trace);
+bool pto_sim_pools_init(pto_sim_pools *pools, const pto_sim_options *options, pto_sim_front *front);
 /* Before any of the columns is fed: make room for their tasks. PTO_E_ARGUMENT, and failed_task, for a task that nothing can run. */
 int32_t pto_sim_pools_accept(pto_sim_pools *pools, const pto_columns *columns);
 void pto_sim_pools_enter_more(pto_sim_pools *pools, int64_t node, const pto_columns *columns, int64_t task);
@@ -197,6 +197,8 @@ static inline bool pto_sim_pools_offer(pto_sim_pools *p, int64_t node)         /
     n->ready = p->clock->now;
     pto_sim_list_queue(p, n->queue);
     pto_sim_stand(p, &p->pools[q->pool]);
+    if (__builtin_expect(p->front != NULL, 0))
+        pto_sim_front_ready(p->front, node, false);
     return p->calendar != NULL || pto_sim_ready_push(&q->ready, p->nodes, node) || pto_sim_fail(p->clock);
 }
 

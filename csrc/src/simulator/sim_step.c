@@ -126,9 +126,9 @@ bool pto_sim_submit(pto_sim *s, pto_sim_stream *f)
                 return false;
             continue;
         }
-        int64_t weight = pto_sim_front_weight(&s->front, node);
-        if (pto_sim_front_must_wait(&s->front, f, weight)) {
-            pto_sim_front_hold_by_window(&s->front, f, weight);
+        const int64_t *needs = pto_sim_front_weights(&s->front, node);
+        if (pto_sim_front_must_wait(&s->front, f, needs)) {
+            pto_sim_front_hold_by_window(&s->front, f, needs);
             break;
         }
         if (!pto_sim_submit_task(s, f, node))
@@ -204,9 +204,11 @@ static bool task_ended(pto_sim *s, int64_t executor)
 bool pto_sim_advance(pto_sim *s)
 {
     pto_sim_clock *clock = &s->clock;
+    s->front.has_let_go = false;
     if (pto_sim_clock_cancelled(clock) || (!s->is_plain && !pto_sim_release_settle(&s->release)) || !dispatch(s))
         return false;
-    int64_t next = next_time(s);
+    pto_sim_front_count_ready(&s->front);
+    int64_t next = s->front.has_let_go ? clock->now : next_time(s);    /* a stream goes on now: executors have taken ready tasks */
     if (next != clock->now && s->front.n_overflows > 0)
         return pto_sim_front_overflow(&s->front, s->n_tasks);
     if (next < 0)
@@ -233,5 +235,6 @@ bool pto_sim_advance(pto_sim *s)
         pto_sim_complete(s, pto_sim_clock_take(clock, PTO_SIM_DELAY_ENDS));
     if (clock->events[PTO_SIM_SUBMISSION_ENDS].n > 0)
         pto_sim_front_wake(&s->front);
+    pto_sim_front_count_ready(&s->front);
     return pto_sim_submit_all(s) && clock->status == PTO_OK;
 }

@@ -64,8 +64,8 @@ static inline bool pto_sim_submit_task(pto_sim *s, pto_sim_stream *f, int64_t no
     pto_sim_node *n = pto_sim_at(&s->nodes, node);
     f->next = n->follower;
     n->flags = PTO_SIM_RELEASED;
-    if (++f->occupied > s->front.window_high_water)
-        s->front.window_high_water = f->occupied;
+    if (++f->occupied[PTO_WINDOW_TASKS] > s->front.use[PTO_WINDOW_TASKS].high_water)
+        s->front.use[PTO_WINDOW_TASKS].high_water = f->occupied[PTO_WINDOW_TASKS];
     return pto_sim_task_submitted(s, node);
 }
 
