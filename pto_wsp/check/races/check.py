@@ -73,7 +73,7 @@ def race_error(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | Pla
     notes += (f"for example with {', '.join(f'{key} = {value}' for key, value in witness.given.items())}",) if witness.given else ()
     help_text = _help(witness, node, overwritten=bool(order))
     if isinstance(inside, NotProved):
-        notes += (f"the kernels touch parts of `{name}`, which are not proved to differ: {inside.reason}",)
+        notes += (f"parts that kernels touch may be the same: {inside.reason}",)
         plain = [table.shown for table in inside.tables if Contract.INJECTIVE not in table.contracts]
         if plain:
             help_text = f"Injective({plain[0]}) promises that no two entries are equal, which each run checks; or P.seq(...)"

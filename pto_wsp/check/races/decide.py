@@ -78,7 +78,7 @@ def decide_unordered(pair: Pair, data: Data, order: Order) -> Outcome:
             return _decide_pinned(Question(pair, data, pinned=True, order=order), general)
 
 
-_WRAPS = "and rows of 32 bits wrap: pto.cast(index, DType.I64)"
+_WRAPS = "and rows of 32 bits wrap: cast the index to I64"
 
 
 def decide_in_pieces(plan: TaskPlan, contest: Contest, pair: Pair, data: Data) -> Apart | NotProved | None:

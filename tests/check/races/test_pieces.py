@@ -128,7 +128,7 @@ OPEN: list[tuple[Callable[[Data, Any], object], str]] = [
     (lambda d, j: rows[j](x=d.x[j], at=d.part(j // 2), out=d.out), "P.seq"),
     (lambda d, j: close_block[j](x=d.x[j], at=d.pages[j], out=d.out), "P.seq"),
     (lambda d, j: close_block[j](x=d.x[j], at=j, out=d.out), "P.seq"),
-    (lambda d, j: narrow_page[j](x=d.x[j], at=d.pages[j:j + 1], out=d.out), "pto.cast(index, DType.I64)"),
+    (lambda d, j: narrow_page[j](x=d.x[j], at=d.pages[j:j + 1], out=d.out), "cast the index to I64"),
     (lambda d, j: (rows[j](x=d.x[j], at=d.part(j), out=d.out), rows[j](x=d.x[j], at=d.part(j, d.others), out=d.out)), "others"),
     (lambda d, j: (rows[j](x=d.x[j], at=d.part(j), out=d.out), block[j](x=d.x[j], at=j, out=d.out)), "P.seq"),
 ]

@@ -32,4 +32,4 @@ def mistake() -> None:
 #    = expected: iterations of `j` touch different elements, or only read
 #    = found:    CACHE[0:64, 0:8] is written where j = 0, and again where j = 1
 #    = help:     P.seq(...) runs the iterations of `j` in order; or give `CACHE` one more dimension, a place for each `j`
-#    = note:     the kernels touch parts of `CACHE`, which are not proved to differ: it depends on what is in `SLOTS`
+#    = note:     parts that kernels touch may be the same: it depends on what is in `SLOTS`
