@@ -168,8 +168,11 @@ def concatenate(tiles: object, axis: object = 0, *, dim: object = None) -> Opera
 
 
 @user_call("pto.split")
-def split(x: Operand, sections: object, axis: object = 0) -> list[Operand]:
+def split(x: Operand, sections: object, axis: object = 0, *, dim: object = None) -> list[Operand]:
     """Return equal parts of a tile, `sections` of them, or those between the places that a list names, as np.split does."""
+    if dim is not None:
+        raise TileAxisError("`split`: torch's split along `dim` takes the size of a part, NumPy's their number", here(),
+                            expected=f"axis={dim!r}, and the number of parts", found=f"dim={dim!r}")
     tile, at = tile_of("split", x, ALL), _one_axis("split", axis, None)
     extent = tile.shape[at]
     count = typing.whole_number(sections)
