@@ -26,7 +26,7 @@ _BY_ARRAY_NAME: Mapping[str, Traced] = MappingProxyType({
 _OF_ELEMENTS: Mapping[str, Op] = MappingProxyType({
     name: op for op in ENTRIES if isinstance(op, Elementwise) and not op.mask_first
     for name in (op.name, *op.aliases) if not name.endswith("_")})
-METHODS: Mapping[str, Traced] = MappingProxyType({**_OF_ELEMENTS, **_BY_ARRAY_NAME, **formulas.METHODS})
+_METHODS: Mapping[str, Traced] = MappingProxyType({**_OF_ELEMENTS, **_BY_ARRAY_NAME, **formulas.METHODS})
 _FUNCTIONS: Mapping[str, Traced] = MappingProxyType({**_BY_ARRAY_NAME, **formulas.FUNCTIONS_OF_NUMPY})
 _UFUNCS: Mapping[str, Traced] = MappingProxyType({
     **{name: _BY_ARRAY_NAME[name] for name in ("square", "isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_xor",
@@ -38,7 +38,7 @@ _REDUCTIONS: Mapping[str, Traced] = MappingProxyType({
 
 def method(name: str) -> Traced | None:
     """Return what a method of a tile traces, with the tile as the first argument; None where tiles have no such method."""
-    return METHODS.get(name)
+    return _METHODS.get(name)
 
 
 def function_of(function: Callable[..., object]) -> Traced | None:
@@ -62,4 +62,4 @@ def ufunc_of(ufunc: np.ufunc, way: str) -> Traced | None:
 
 def methods() -> tuple[str, ...]:
     """Return the names of a tile's methods."""
-    return tuple(sorted(METHODS))
+    return tuple(sorted(_METHODS))

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from pto_wsp.errors import ViewBoundsError, ViewIndexError
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ops import typing
+from pto_wsp.ops.entry import is_tile
 from pto_wsp.source import here
 
 Picked: TypeAlias = tuple[int, int, int]   # first, count, step
@@ -91,4 +92,4 @@ def _constant(value: object, what: str) -> int:
 def _help(value: object) -> str | None:
     if value is None:
         return "a tile has two dimensions, and keeps them: x[:, 0:1] is a column"
-    return "a tile has one shape: pto.where(mask, x, 0) keeps it, pto.gather(x, index) picks" if typing.is_tile(value) else None
+    return "a tile has one shape: pto.where(mask, x, 0) keeps it, pto.gather(x, index) picks" if is_tile(value) else None

@@ -28,6 +28,8 @@ from pto_wsp.ir.plan import Check, CheckKind, PlanLoop, Precondition, Submit, Ta
 from pto_wsp.ir.scalar import Const, Op, Scalar
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, bounds_of, declared, place_of
+from pto_wsp.ops.entries import cast as casting
+from pto_wsp.ops.entries import create, elementwise, movement
 
 MOST_PIECES = 64        # of one access; unrolled kernels with more keep their whole region
 
@@ -55,7 +57,7 @@ def pieces_of(plan: TaskPlan, access: SiteAccess) -> tuple[SiteAccess, ...] | No
             pieces.append(piece)
             if len(pieces) > MOST_PIECES:
                 return None
-    except _Unknown:
+    except _NotFollowed:
         return None
     return tuple(pieces)
 
@@ -74,7 +76,7 @@ def _wraps(node: Scalar) -> bool:
 _ALL_OF_32_BITS = Const(1 << 32)
 
 
-class _Unknown(Exception):
+class _NotFollowed(Exception):
     """A number of a kernel is not an expression over the workload."""
 
 
@@ -147,12 +149,12 @@ class _Pieces:
             case Const() | s.Unary() | s.Binary() | s.Select():
                 return None
             case _:
-                raise _Unknown
+                raise _NotFollowed
 
     def element(self, operand: k.Operand, at: Place) -> Scalar:
         """Return an element of a tile of whole numbers as a scalar over the workload's variables and tables.
 
-        Raises: _Unknown if an operation on the way is not followed.
+        Raises: _NotFollowed if an operation on the way is not followed.
         """
         if isinstance(operand, k.ScalarOperand):
             return _held_as(self.number(operand.value), operand.dtype)
@@ -160,29 +162,29 @@ class _Pieces:
         match stmt:
             case k.Load():
                 return self._loaded(stmt, at)
-            case k.Compute(op="transpose", operands=(inner,)):
+            case k.Compute(op=movement.transpose.name, operands=(inner,)):
                 return self.element(inner, (at[1], at[0]))
-            case k.Compute(op="reshape", operands=(inner,)):
+            case k.Compute(op=movement.reshape.name, operands=(inner,)):
                 return self.element(inner, _same_place(stmt.result.type, operand_types(stmt)[0], at))
-            case k.Compute(op="slice", operands=(inner,)):
+            case k.Compute(op=movement.slice_.name, operands=(inner,)):
                 return self.element(inner, _sliced(stmt, at))
-            case k.Compute(op="cast", operands=(inner,)):
+            case k.Compute(op=casting.cast.name, operands=(inner,)):
                 return _held_as(self.element(inner, at), stmt.result.type.dtype)
-            case k.Compute(op="expand", operands=(inner,)):
+            case k.Compute(op=create.expand.name, operands=(inner,)):
                 return _held_as(self.element(inner, _repeated(operand_types(stmt)[0], at)), stmt.result.type.dtype)
-            case k.Compute(op="iota", attrs=attrs):
+            case k.Compute(op=create.iota.name, attrs=attrs):
                 return _held_as(at[int(dict(attrs)["axis"] == 1)], stmt.result.type.dtype)
-            case k.Compute(op="add" | "sub" | "mul" | "floordiv" | "mod" as op):
+            case k.Compute(op=op) if op in _ARITHMETIC:
                 parts = (self.element(part, _repeated(tile, at)) for part, tile in zip(stmt.operands, operand_types(stmt), strict=True))
                 return _held_as(s.binary(_ARITHMETIC[op], *parts), stmt.result.type.dtype)
             case _:
-                raise _Unknown
+                raise _NotFollowed
 
     def _loaded(self, load: k.Load, at: Place) -> Scalar:
         """Return an element of a parameter; the fill of the load stands outside what is bound."""
         place, tile = self.places[load.param], load.result.type
         if not tile.dtype.is_integer:
-            raise _Unknown
+            raise _NotFollowed
         row, col = (at[1], at[0]) if load.transpose else at
         rows, cols = valid_of(load)
         shape = (tile.cols, tile.rows) if load.transpose else tile.shape
@@ -226,7 +228,9 @@ def _turns(*nodes: Scalar) -> bool:
 
 _MOST_LOOPS = 3      # whose corners count
 
-_ARITHMETIC: Mapping[str, Op] = {"add": Op.ADD, "sub": Op.SUB, "mul": Op.MUL, "floordiv": Op.FLOORDIV, "mod": Op.MOD}
+_ARITHMETIC: Mapping[str, Op] = {
+    elementwise.add.name: Op.ADD, elementwise.sub.name: Op.SUB, elementwise.mul.name: Op.MUL, elementwise.floordiv.name: Op.FLOORDIV,
+    elementwise.mod.name: Op.MOD}
 
 
 def element_index(view: View, place: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
@@ -268,7 +272,7 @@ def _size(extent: Scalar) -> int:
     """Return the declared extent of a dimension that is reshaped: a run keeps the extent equal to the declared one."""
     known = declared(extent)
     if not isinstance(known, Const):
-        raise _Unknown
+        raise _NotFollowed
     return int(known.value)
 
 
@@ -289,7 +293,7 @@ def _sliced(stmt: k.Compute, at: Place) -> Place:
     for name, where in zip(("rows", "cols"), at, strict=True):
         part = attrs[name]
         if not isinstance(part, tuple):
-            raise _Unknown
+            raise _NotFollowed
         first, _, step = part
         starts.append(s.add(Const(first), s.mul(where, Const(step))))
     return starts[0], starts[1]
@@ -303,11 +307,11 @@ def _held_as(value: Scalar, dtype: DType) -> Scalar:
     """Return a whole number as a dtype holds it: numbers of fewer than 64 bits wrap."""
     known = _range_of(value)
     if not dtype.is_integer or not s.scalar_dtype(value).is_integer:
-        raise _Unknown
+        raise _NotFollowed
     if known is not None and dtype.holds(known[0]) and dtype.holds(known[1]):
         return value
     if dtype.exceeds_i64:
-        raise _Unknown
+        raise _NotFollowed
     if dtype.nbytes == 8:
         return value
     size = 1 << 8 * dtype.nbytes

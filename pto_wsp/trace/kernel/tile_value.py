@@ -189,13 +189,13 @@ class TileOperators:
         return elementwise.floordiv(other, self), elementwise.mod(other, self)
 
     def __round__(self, decimals: object = 0) -> object:
-        return array_names.METHODS["round"](self, 0 if decimals is None else decimals)
+        return self.round(0 if decimals is None else decimals)
 
-    def __floor__(self) -> object:
-        return array_names.METHODS["floor"](self)
+    def __floor__(self) -> Operand:
+        return elementwise.floor(self)
 
-    def __ceil__(self) -> object:
-        return array_names.METHODS["ceil"](self)
+    def __ceil__(self) -> Operand:
+        return elementwise.ceil(self)
 
     def __trunc__(self) -> NoReturn:
         raise ValueUseError("math.trunc knows no tile", here(), expected="an op of kernels", help=instead_of("trunc"))
