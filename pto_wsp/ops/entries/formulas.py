@@ -62,7 +62,8 @@ def logsumexp(x: Operand, axis: object = None, *, keepdims: object = False, dim:
 def cumsum(x: Operand, axis: object = None, dtype: object = None, *, dim: object = None) -> Operand:
     """Return running sums along an axis, in the tile's dtype or in `dtype`; of a mask, in i32.
 
-    The terms of a sum are added in a tree: doubling steps, each of which adds the sums of the elements that far before.
+    The terms of a sum are added in doubling steps, s[n] + s[n - step] for steps of 1, 2, 4, …; halves are added in f32 and round once.
+    So every target gives the same bits.
     """
     at = typing.as_axes("cumsum", axis, dim)
     if at is None:
