@@ -131,6 +131,8 @@ OPEN: list[tuple[Callable[[Data, Any], object], str]] = [
     (lambda d, j: narrow_page[j](x=d.x[j], at=d.pages[j:j + 1], out=d.out), "cast the index to I64"),
     (lambda d, j: (rows[j](x=d.x[j], at=d.part(j), out=d.out), rows[j](x=d.x[j], at=d.part(j, d.others), out=d.out)), "others"),
     (lambda d, j: (rows[j](x=d.x[j], at=d.part(j), out=d.out), block[j](x=d.x[j], at=j, out=d.out)), "P.seq"),
+    # the last part is short: the fill of its tile is row 0
+    (lambda d, j: rows[j](x=d.x[j], at=d.slots[:N * K - 1][K * j:].clip(K), out=d.out), "P.seq"),
 ]
 
 
@@ -198,6 +200,25 @@ def test_sides_with_parts_of_one_table() -> None:
     assert line_of(combine(side(0), side(N // 2)).compile("interp")).startswith("proved")
     with pytest.raises(PtoError, match="W201"):
         combine(side(0), side(N // 2 - 1)).compile("interp")
+
+
+@pytest.mark.parametrize(("first", "second", "apart"), [(0, 2, True), (2, 0, True), (0, 1, False), (2, 2, False)])
+def test_parts_of_an_index_tile(first: int, second: int, apart: bool) -> None:
+    """Two sides scatter two entries each of the same four."""
+    d = Data()
+
+    def side(begin: int) -> Workload:
+        @kernel
+        def part(x: In[Tile[K, COLS, F32]], at: In[Tile[1, K, I32]], out: Out[Tensor]) -> None:
+            pto.scatter(out, at[:, begin:begin + 2].T, x[begin:begin + 2])
+
+        return over(lambda d, j: part[j](x=d.x[j], at=d.part(j), out=d.out), d)
+
+    if apart:
+        assert line_of(combine(side(first), side(second)).compile("interp")).startswith("proved")
+    else:
+        with pytest.raises(PtoError, match="W201"):
+            combine(side(first), side(second)).compile("interp")
 
 
 def test_a_branch_of_a_kernel_counts() -> None:
