@@ -166,6 +166,8 @@ typedef struct pto_sanitizer_options {
     const int32_t *site_begin;         /* [n_sites + 1] */
     const int32_t *site_tensors;       /* the tensor of each memory argument of a site */
     const uint8_t *own_body;   /* [n_kernels] 1: the body is the user's text, and runs on copies */
+    const int64_t *apart;      /* [n_apart] rising: number of one argument << 32 | number of another, counted as in site_tensors: their */
+    int64_t n_apart;           /* kernels touch different elements, whatever their regions share; each pair in both orders */
 } pto_sanitizer_options;
 
 /* Two tasks on the same elements, one of them writing, that the workload leaves without an order. */

@@ -18,7 +18,7 @@ from types import MappingProxyType
 import numpy as np
 
 from pto_wsp.check.races.accesses import SiteAccess, Touched, accesses_of, touched_of
-from pto_wsp.check.races.check import Apart, NotProved, decide
+from pto_wsp.check.races.decide import Apart, NotProved, decide
 from pto_wsp.check.races.filters import pairs_among
 from pto_wsp.check.races.question import Data, Pair, data_of
 from pto_wsp.check.races.witness import Witness

@@ -209,6 +209,13 @@ class DType(Enum, metaclass=NamedMembers):
         raise DTypeNameError(f"no DType for NumPy's {found}", here(), expected=_names(), found=str(found),
                              help="convert the array first, e.g. array.astype(np.float32)")
 
+    def __eq__(self, other: object) -> bool:
+        """Tell whether `other` is this member, or a dtype of NumPy, torch or JAX that names it, or such a name: x.dtype == np.float32."""
+        return self is other or (not isinstance(other, DType) and other is not None and DType.of(other) is self)
+
+    def __hash__(self) -> int:
+        return hash(self._name_)
+
     def __repr__(self) -> str:
         return f"DType.{self.name}"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.table import ENTRIES, FORMULAS, FUNCTIONS, TABLE
 from pto_wsp.wording import nearest
 
@@ -31,7 +32,13 @@ INSTEAD: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(("flip", "flipud", "fliplr"), "a slice: x[:, ::-1] or x[::-1]"),
     **dict.fromkeys(("roll",), "slices joined: pto.concat(x[:, -n:], x[:, :-n])"),
     **dict.fromkeys(("chunk",), "pto.split(x, sections, axis)"),
-    **dict.fromkeys(("size", "ndim", "nbytes"), "x.shape is (rows, cols)"),
+    **dict.fromkeys(("size", "ndim", "nbytes", "numel", "dim"), "x.shape is (rows, cols)"),
+    **dict.fromkeys(("mT", "t", "mH", "H"), "x.T"), "masked_fill": "pto.where(mask, value, x)",
+    "nan_to_num": "pto.where(pto.isnan(x), 0, x)",
+    "diff": "x[:, 1:] - x[:, :-1]", "outer": "a column times a row: x * y, of [R, 1] and [1, C]",
+    **dict.fromkeys(("float", "int", "long", "half", "bfloat16", "double", "bool"), "x.astype(DType.F32) and the like"),
+    **dict.fromkeys(("nonzero", "argwhere", "masked_select", "compress"),
+                    "a tile has one shape: pto.where(mask, x, 0) keeps it, pto.rowsum(mask) counts"),
     **dict.fromkeys(("item", "tolist", "numpy", "cpu", "copy", "clone", "data"),
                     "a tile is known only at run time: pto.print(x) shows it, pto.store(out, x) keeps it"),
     **dict.fromkeys(("randn", "normal"), "write it, of two uniform tiles: pto.sqrt(-2 * pto.log(1 - u)) * pto.cos(2 * math.pi * v), "
@@ -58,6 +65,9 @@ def instead_of(name: str) -> str | None:
         return INSTEAD[name]
     if name in SYNONYMS:
         return _meant(SYNONYMS[name])
+    op = TABLE.get(name)
+    if isinstance(op, Elementwise) and op.mask_first:
+        return f"pto.{name}(mask, x, y)"
     return f"pto.{name}(x)" if name in TABLE or name in _DOCS or name in _ALIASES else None
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from pto_wsp.errors import ViewBoundsError, ViewIndexError
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ops import typing
+from pto_wsp.ops.entry import is_tile
 from pto_wsp.source import here
 
 Picked: TypeAlias = tuple[int, int, int]   # first, count, step
@@ -84,5 +85,11 @@ def _constant(value: object, what: str) -> int:
     number = typing.whole_number(value)
     if number is None:
         raise ViewIndexError(f"a {what} of a tile is picked by a whole number or a slice", here(),
-                             expected="x[2:6, 0::2]", found=repr(value))
+                             expected="x[2:6, 0::2]", found=repr(value), help=_help(value))
     return number
+
+
+def _help(value: object) -> str | None:
+    if value is None:
+        return "a tile has two dimensions, and keeps them: x[:, 0:1] is a column"
+    return "a tile has one shape: pto.where(mask, x, 0) keeps it, pto.gather(x, index) picks" if is_tile(value) else None

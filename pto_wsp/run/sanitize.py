@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pto_wsp.artifact.build import Runtime
+from pto_wsp.check.races.check import apart_in_pieces
 from pto_wsp.errors import PtoError, RunRaceError, StrayAccessError, UnwrittenError
 from pto_wsp.ir import plan as pm
 from pto_wsp.ir import scalar as s
@@ -360,6 +361,7 @@ class Watch:
 
     def __init__(self, runtime: Runtime, plan: TaskPlan, undefined: Mapping[int, Array]) -> None:
         self._runtime, self._plan, self._undefined = runtime, plan, undefined
+        self._apart = apart_in_pieces(plan)
         self._alive: tuple[Any, ...] = ()
         self._bindings: Bindings | None = None
         self.raw: Any = None
@@ -377,16 +379,18 @@ class Watch:
         begins = [0]
         for places in slots:
             begins.append(begins[-1] + len(places))
+        apart = sorted((begins[site] + arg) << 32 | (begins[other] + its) for (site, arg), (other, its) in self._apart)
         arrays = {
             "elem_bytes": ffi.new("int32_t[]", [array.itemsize for array in bindings.arrays] or [0]),
             "undefined": ffi.new("uint8_t[]", [self._is_undefined(bindings, k) for k in range(len(bindings.arrays))] or [False]),
             "site_begin": ffi.new("int32_t[]", begins),
             "site_tensors": ffi.new("int32_t[]", [slot for places in slots for slot in places] or [0]),
             "own_body": ffi.new("uint8_t[]", [use.kernel.c_body is not None for use in plan.kernels] or [False]),
+            "apart": ffi.new("int64_t[]", apart or [0]),
         }
         options = ffi.new("pto_sanitizer_options *", {
             "keep": _requested_edges(plan), "n_sites": len(slots), "n_tensors": len(bindings.arrays), "n_kernels": len(plan.kernels),
-            "tensors": tensors, **arrays})
+            "tensors": tensors, "n_apart": len(apart), **arrays})
         raw = lib.pto_sanitizer_new(options)
         if raw == ffi.NULL:
             raise MemoryError("no memory for the sanitizer")

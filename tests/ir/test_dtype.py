@@ -75,3 +75,12 @@ def test_a_dtype_is_known_by_its_names(member: DType) -> None:
                                    [("a", "i4")]])
 def test_what_names_no_dtype_is_none(value: object) -> None:
     assert DType.of(value) is None
+
+
+@pytest.mark.parametrize("member", DType)
+def test_equal_is_what_names_the_member(member: DType) -> None:
+    same = (member, member.value, member.np, member.np.name, f"torch.{member.np.name}", member.np.type)
+    assert all(member == other for other in same) and not any(member != other for other in same)
+    others = {other for other in DType if other is not member} | {"", "float", None, float, int, 4, object()}
+    assert not any(member == other for other in others)
+    assert len({*DType, member}) == len(DType) and {member: 1}[DType(member.value)] == 1

@@ -18,7 +18,26 @@
 /* An edge counts as a conflict after this many steps even if its regions may lie in one another's gaps. */
 #define PTO_EXACT_STEPS (1 << 20)
 
-static int64_t first_conflict(const pto_arg *first, int64_t n_first, const pto_arg *second, int64_t n_second, bool *is_known)
+/* Two arguments of call sites whose kernels were proved to touch different elements of their regions. */
+static bool is_proved_apart(const pto_sanitizer *s, int32_t site, int32_t arg, int32_t other_site, int32_t other_arg)
+{
+    const pto_sanitizer_options *o = &s->options;
+    int64_t low = 0, high = o->n_apart;
+    if (high == 0)
+        return false;
+    int64_t wanted = (int64_t)(o->site_begin[site] + arg) << 32 | (o->site_begin[other_site] + other_arg);
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (o->apart[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < o->n_apart && o->apart[low] == wanted;
+}
+
+static int64_t first_conflict(const pto_sanitizer *s, const pto_race *of, const pto_arg *first, int64_t n_first, const pto_arg *second,
+                              int64_t n_second, bool *is_known)
 {
     *is_known = true;
     for (int32_t j = 0; j < n_second; j++)
@@ -26,6 +45,7 @@ static int64_t first_conflict(const pto_arg *first, int64_t n_first, const pto_a
             pto_box a, b;
             bool is_exact;
             if (first[i].buffer != second[j].buffer || !((first[i].flags | second[j].flags) & PTO_WRITE) ||
+                is_proved_apart(s, of->first_site, i, of->second_site, j) ||
                 pto_box_of(&first[i], &a) != PTO_BOX_OK || pto_box_of(&second[j], &b) != PTO_BOX_OK ||
                 !pto_box_meets(&a, &b, PTO_EXACT_STEPS, &is_exact))
                 continue;
@@ -54,7 +74,7 @@ static bool is_known_race(const pto_sanitizer *s, const pto_race *race)
     return false;
 }
 
-/* Nothing is noted of two regions that do not touch after all: the edge only says that they might. */
+/* Nothing is noted of two regions that do not touch after all, or whose kernels touch different elements of them. */
 static void note_race(pto_sanitizer *s, const pto_record *r, int64_t first, int64_t at, int32_t edge_arg)
 {
     pto_race race = {.first_task = -1, .second_task = -1, .first_arg = edge_arg < 0 ? 0 : edge_arg >> 16,
@@ -74,6 +94,8 @@ static void note_race(pto_sanitizer *s, const pto_record *r, int64_t first, int6
     if (first < r->first_node) {
         race.first_task = s->log.task[first];
         race.first_site = s->log.site[first];
+        if (second_task >= 0 && is_proved_apart(s, race.first_site, race.first_arg, race.second_site, race.second_arg))
+            return;
         copy_index(s->log.index + s->log.begin[first], s->log.begin[first + 1] - s->log.begin[first], race.first_index,
                    &race.n_first_index);
     } else {
@@ -86,7 +108,7 @@ static void note_race(pto_sanitizer *s, const pto_record *r, int64_t first, int6
         if (second_task >= 0) {
             bool is_known;
             const pto_arg *others = r->args + r->arg_begin[second_task];
-            int64_t pair = first_conflict(args, r->arg_begin[task + 1] - r->arg_begin[task], others,
+            int64_t pair = first_conflict(s, &race, args, r->arg_begin[task + 1] - r->arg_begin[task], others,
                                           r->arg_begin[second_task + 1] - r->arg_begin[second_task], &is_known);
             if (pair < 0) {
                 s->report.n_unchecked += !is_known;

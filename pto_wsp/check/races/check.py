@@ -10,25 +10,25 @@ that touch nothing in common.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import product
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 
-from pto_wsp.check.affine.linear import Key, System, Variable
-from pto_wsp.check.affine.solve import Sat, Unknown, Unsat, solve
 from pto_wsp.check.races.accesses import Contest, SiteAccess, accesses_of, contests_of
-from pto_wsp.check.races.filters import is_apart, ordered_by_streams, pairs_of
-from pto_wsp.check.races.question import Data, Order, Pair, Question, data_of, opaque_names
+from pto_wsp.check.races.decide import Apart, NotProved, Outcome, decide, decide_in_pieces, decide_unordered
+from pto_wsp.check.races.filters import alike, is_apart, ordered_by_streams, pairs_of
+from pto_wsp.check.races.question import Data, Pair, Question, data_of
 from pto_wsp.check.races.tokens import order_of, ordered_by_tokens, perhaps_ordered
-from pto_wsp.check.races.witness import Concurrent, NoWitness, Witness, unordered_instances, witness_of
+from pto_wsp.check.races.witness import Concurrent, Witness, unordered_instances
 from pto_wsp.check.skeleton import Uncountable
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import RaceError, UnprovedOrderError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Loop, Pipeline, Process, Sides, communicates, slots_set, walk
-from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.plan import Item, PlanLoop, PlanPipeline, PlanProcess, PlanSides, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.scalar import Scalar
@@ -57,8 +57,12 @@ def _tokens_text(channel: int, home: PlanProcess, n: int) -> str:
     return f"{n} taken" if channel in home.consumes else ""
 
 
-def race_error(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | PlanProcess, order: tuple[str, ...] = ()) -> RaceError:
-    """Return the error of a witness; `node`: what leaves the two without an order; `order`: how tokens leave them so."""
+def race_error(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | PlanProcess, order: tuple[str, ...] = (),
+               inside: Apart | NotProved | None = None) -> RaceError:
+    """Return the error of a witness; `node`: what leaves the two without an order; `order`: how tokens leave them so.
+
+    `inside`: why the pieces that the kernels touch of their regions are not proved apart.
+    """
     first, second = witness.pair.accesses
     name = first.view.tensor.shown
     both_write = first.role.writes and second.role.writes
@@ -67,11 +71,16 @@ def race_error(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | Pla
         what = f"the workload reads elements of `{name}` without an order to the tasks that write them"
     notes = order
     notes += (f"for example with {', '.join(f'{key} = {value}' for key, value in witness.given.items())}",) if witness.given else ()
+    help_text = _help(witness, node, overwritten=bool(order))
+    if isinstance(inside, NotProved):
+        notes += (f"parts that kernels touch may be the same: {inside.reason}",)
+        plain = [table.shown for table in inside.tables if Contract.INJECTIVE not in table.contracts]
+        if plain:
+            help_text = f"Injective({plain[0]}) promises that no two entries are equal, which each run checks; or P.seq(...)"
     also = () if first.span == second.span else ((f"{second.verb} here", second.span),)
     return RaceError(what, first.span, also=also,
                      expected=f"{_unordered_text(node)} touch different elements, or only read",
-                     found=f"{witness.elements} is {_accesses_text(witness)}", help=_help(witness, node, overwritten=bool(order)),
-                      notes=notes)
+                     found=f"{witness.elements} is {_accesses_text(witness)}", help=help_text, notes=notes)
 
 
 def _accesses_text(witness: Witness) -> str:
@@ -113,138 +122,6 @@ def _help(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | PlanProc
             if any(access.role.reads and not access.role.writes for access in witness.pair.accesses) and overwritten:
                 return f"give `{name}` more places (depth + 2 between neighbours), or take a token back before one is written again"
             return "send a token after the first task, and receive it before the second"
-
-
-# -- one pair ----------------------------------------------------------------------------------------------------------
-_MOST_ELEMENTS = 24     # array elements given to the solver for one pair
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Apart:
-    """Proved: the accesses share no element. `relied_on`: tables whose contracts the proof may need."""
-
-    relied_on: tuple[TensorRef, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NotProved:
-    """Not proved, with the reason."""
-
-    reason: str
-
-
-Outcome: TypeAlias = Apart | Witness | NotProved
-
-
-def decide(pair: Pair, data: Data, *, in_part: bool = False) -> Outcome:
-    """Return whether two accesses share an element. `in_part`: only count pairs whose regions differ."""
-    question = Question(pair, data, pinned=False, in_part=in_part)
-    if question.is_large:
-        return NotProved("its numbers may not fit 64 bits")
-    if isinstance(solve(question.system), Unsat):
-        return _apart(question)
-    question.guard()
-    match solve(question.system):
-        case Unsat():
-            return _apart(question)
-        case Unknown():
-            return NotProved("the solver gave up")
-        case Sat(general):
-            pass
-    return _decide_pinned(Question(pair, data, pinned=True, in_part=in_part), general)
-
-
-def decide_unordered(pair: Pair, data: Data, order: Order) -> Outcome:
-    """Return whether two accesses in processes share an element without an order.
-
-    A witness has the sizes of the solver's example; the caller must confirm the lack of order by running the processes.
-    """
-    question = Question(pair, data, pinned=False, order=order)
-    question.guard()
-    match solve(question.system):
-        case Unsat():
-            return _apart(question)
-        case Unknown():
-            return NotProved("the solver gave up")
-        case Sat(general):
-            return _decide_pinned(Question(pair, data, pinned=True, order=order), general)
-
-
-def _decide_pinned(question: Question, general: Mapping[Key, int]) -> Outcome:
-    """Return the outcome for the declared sizes. `general`: a solution for other sizes."""
-    question.guard()
-    match solve(question.system):
-        case Unsat():
-            return NotProved(f"so for the sizes declared, not for all{_example(general)}")
-        case Unknown():
-            return NotProved("the solver gave up")
-        case Sat(point):
-            return _witness_at(question.pair, question, point)
-
-
-def _apart(question: Question) -> Apart:
-    return Apart(tuple(table for table in question.tables if table.contracts))
-
-
-def _witness_at(pair: Pair, question: Question, point: Mapping[Key, int]) -> Outcome:
-    """Return the witness of a solution, if the solution holds for any table contents or can be moved to the current contents."""
-    if question.tables:
-        data_point = None if question.places_by_data else _with_data(question, point)
-        if data_point is None:
-            return NotProved(f"it depends on what is in {_listed([table.shown for table in question.tables])}")
-        point = data_point
-    try:
-        return witness_of(pair, question, point)
-    except NoWitness as problem:
-        names = opaque_names(iter(point))
-        return NotProved(f"it depends on {_listed(names)}" if names else f"the solver's example does not hold: {problem}")
-
-
-def _with_data(question: Question, point: Mapping[Key, int]) -> Mapping[Key, int] | None:
-    """Return a solution in which all table elements equal the bound arrays; None if there is none or the search is too long.
-
-    Invariant: each round gives the solver the actual values of the elements that the last solution read, until no value differs.
-    """
-    arrays = question.data.arrays
-    for _ in range(_MOST_ELEMENTS):
-        wrong = False
-        for tensor, elements in question.translator.applications.items():
-            for element in elements:
-                index = tuple(one.value(point) for one in element.index)
-                array = arrays.get(tensor.id)
-                if array is None or any(not 0 <= k < extent for k, extent in zip(index, array.shape, strict=True)):
-                    return None
-                value = int(array[index])
-                if element.value.value(point) != value:
-                    wrong = True
-                    _constrain_contents(question, tensor, index, value)
-        if not wrong:
-            return point
-        match solve(question.system):
-            case Sat(better):
-                point = better
-            case _:
-                return None
-    return None
-
-
-def _constrain_contents(question: Question, tensor: TensorRef, index: tuple[int, ...], held: int) -> None:
-    """Add to the question that a tensor has the value `held` at an index."""
-    for element in question.translator.applications[tensor]:
-        elsewhere = [way for position, k in zip(element.index, index, strict=True)
-                     for way in (System().below(position, k), System().at_least(position, k + 1))]
-        question.system.either(*elsewhere, System().equal(element.value, held))
-
-
-def _example(point: Mapping[Key, int]) -> str:
-    """Return the sizes of a race that needs sizes other than those declared, as text."""
-    shown = [f"{key.name} = {value}" for key, value in point.items() if isinstance(key, Variable) and ".shape[" in key.name]
-    return f", e.g. {', '.join(shown)}" if shown else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = [f"`{name}`" for name in names]
-    return " and ".join((", ".join(shown[:-1]), shown[-1])) if len(shown) > 1 else shown[0]
 
 
 # -- false order -------------------------------------------------------------------------------------------------------
@@ -321,6 +198,9 @@ def _kernel(plan: TaskPlan, task: Submit) -> str:
 _MOST_ERRORS = 3        # errors for one tensor; more would repeat the same mistake
 
 
+Argument: TypeAlias = tuple[int, int]       # (task site, number among the memory parameters)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Unproved:
     """A pair of accesses of a tensor that is not proved apart, and the reason.
@@ -391,6 +271,31 @@ def check_races(plan: TaskPlan, arrays: Mapping[int, np.ndarray] = MappingProxyT
     return Races(tuple(findings), tuple(unproved))
 
 
+def apart_in_pieces(plan: TaskPlan) -> frozenset[tuple[Argument, Argument]]:
+    """Return the pairs of arguments whose regions may overlap while their kernels are proved to touch different elements.
+
+    Each pair is there in both orders.
+    """
+    data = data_of(plan, {})
+    apart: set[tuple[Argument, Argument]] = set()
+    touching: set[tuple[Argument, Argument]] = set()
+    for contest in contests_of(plan):
+        for pair in pairs_of(contest, data):
+            if any(access.by_workload for access in pair.accesses) or isinstance(decide(pair, data), Apart):
+                continue
+            ours, theirs = ([_argument(plan, one) for one in alike(contest, access) if not one.by_workload] for access in pair.accesses)
+            found = apart if isinstance(decide_in_pieces(plan, contest, pair, data), Apart) else touching
+            found.update(way for here, there in product(ours, theirs) for way in ((here, there), (there, here)))
+    return frozenset(apart - touching)
+
+
+def _argument(plan: TaskPlan, access: SiteAccess) -> Argument:
+    task = access.statement
+    assert isinstance(task, Submit)
+    names = [param.name for param in plan.kernels[task.kernel].kernel.memory_params]
+    return task.site, names.index(access.param)
+
+
 def _of_tensor(plan: TaskPlan, name: str, contests: list[Contest], data: Data, lanes: Mapping[int, Scalar],
                unproved: list[Unproved]) -> Iterator[Finding]:
     check = f"races on `{name}`"
@@ -413,6 +318,9 @@ def _of_tensor(plan: TaskPlan, name: str, contests: list[Contest], data: Data, l
                 if who:
                     ordered[who] = None
                     outcome = Apart()
+            inside = None if isinstance(outcome, Apart) else decide_in_pieces(plan, contest, pair, data)
+            if isinstance(inside, Apart):
+                outcome = inside
             if isinstance(outcome, Witness) and (perhaps_ordered(contest, pair) or _in_process_with_channels(pair)):
                 outcome = _by_running(plan, contest, outcome, data)
             match outcome:
@@ -421,7 +329,7 @@ def _of_tensor(plan: TaskPlan, name: str, contests: list[Contest], data: Data, l
                 case Witness() | Concurrent():
                     witness = outcome.witness if isinstance(outcome, Concurrent) else outcome
                     errors[accesses] = (pipeline_error(outcome, contest.node, plan) if isinstance(outcome, Concurrent)
-                                        else race_error(outcome, contest.node))
+                                        else race_error(outcome, contest.node, inside=inside))
                     yield Finding(check, Verdict.COUNTEREXAMPLE, f"{witness.elements} where {witness.iteration(0)}, and where "
                                   f"{witness.iteration(1)}", errors[accesses])
                 case NotProved(reason):

@@ -79,6 +79,14 @@ def _distinct(accesses: tuple[SiteAccess, ...], key_of: Callable[[SiteAccess], H
     return list(by_key.values())
 
 
+def alike(contest: Contest, access: SiteAccess) -> tuple[SiteAccess, ...]:
+    """Return the accesses of a contest for which `access` stands in `pairs_of`: those of one view under the same levels."""
+    if contest.pipeline is not None:
+        return (access,)
+    group = next(group for group in contest.groups if any(other is access for other in group))
+    return tuple(other for other in group if _place(other) == _place(access))
+
+
 def _meaning(access: SiteAccess, depth: int, data: Data) -> Hashable:
     """Return a key that is equal for accesses with the same regions in the same iterations, up to the names of their loops.
 

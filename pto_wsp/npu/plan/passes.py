@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.kernel_text import print_kernel
-from pto_wsp.npu.plan.products import part_products, sum_in_loops, turn_loads, verify_after_part_products
+from pto_wsp.npu.plan.products import narrow_products, part_products, sum_in_loops, turn_loads, verify_after_part_products
 from pto_wsp.ops.entry import Unit
 from pto_wsp.passes.kernel.passes import KERNEL, TILE_PASSES, KernelPass
 from pto_wsp.passes.kernel.tiles import merge_common
@@ -15,6 +15,8 @@ from pto_wsp.passes.pipeline import Fact, Level, Pass
 NPU_PASSES: tuple[KernelPass, ...] = (
     # what a product starts from, and what it is added to, is for the core that owns it
     *(step for step in TILE_PASSES if Fact.PRODUCT_STARTS not in step.establishes),
+    # whole numbers are multiplied in the width in which they are loaded
+    Pass("narrow_products", KERNEL, narrow_products),
     # a product starts from nothing
     Pass("part_products", KERNEL, part_products, verify_after_part_products),
     # products of a loop are added up before what is there already

@@ -4,6 +4,11 @@
 
     %3 = matmul %0, %1, %2       →      %4 = matmul %0, %1; %3 = add %4, %2
 
+`narrow_products` multiplies whole numbers of 8 bits as such, where a kernel widens what it loads; the cube core adds them up in i32, and
+multiplies no other whole numbers:
+
+    %2 = cast %0, dtype=i32; %3 = cast %1, dtype=i32; %4 = matmul %2, %3      →      %4 = matmul %0, %1
+
 `turn_loads` merges a transposition into the load of its operand. `accumulate_products` turns sums of products into accumulation on the cube
 core, in an existing buffer that starts from zero and changes only by such sums, or in a new one:
 
@@ -36,12 +41,15 @@ from dataclasses import field, replace
 from functools import partial
 
 from pto_wsp.ir import kernel as k
-from pto_wsp.ir.kernel_walk import Body, bodies_of, map_bodies, result_of, touches_buffer, uses_of, walk
+from pto_wsp.ir.kernel_walk import Body, bodies_of, map_bodies, map_uses, result_of, touches_buffer, uses_of, walk
+from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.elementwise import add
 from pto_wsp.ops.entries.movement import transpose
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import computes
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids, use_counts
+from pto_wsp.passes.kernel.tiles import drop_dead_code
+from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
 
@@ -61,6 +69,59 @@ def part_products(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
         return tuple(out)
 
     return replace(kernel, body=parted(kernel.body))
+
+
+def narrow_products(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
+    """Return the kernel with products of widened whole numbers made of the numbers as they were loaded: equal bits, sums wrap in i32."""
+    made = {value.id: stmt for stmt in walk(kernel.body) if (value := result_of(stmt)) is not None}
+    kept = frozenset(param.name for param in kernel.memory_params if not param.role.writes)
+    ids = fresh_ids(kernel)
+
+    def narrow(value: k.Value) -> tuple[k.Value, bool] | None:
+        """Return the loaded value that was widened, and whether `value` is its transpose; None for other values."""
+        match made.get(value.id):
+            case k.Compute(op=transpose.name, operands=(k.Value() as inner,)):
+                found = narrow(inner)
+                return None if found is None else (found[0], not found[1])
+            case k.Compute(op=cast.name, operands=(k.Value() as inner,)):
+                widens = inner.type.dtype.is_integer and inner.type.dtype.accumulates_in is value.type.dtype
+                return (inner, False) if widens and lies_in_memory(inner) else None
+            case _:
+                return None
+
+    def lies_in_memory(value: k.Value) -> bool:
+        """Return whether a value is loaded from what the kernel does not write, or is the transpose of such a value."""
+        match made.get(value.id):
+            case k.Compute(op=transpose.name, operands=(k.Value() as inner,)):
+                return lies_in_memory(inner)
+            case k.Load(param=param):
+                return param in kept
+            case _:
+                return False
+
+    def narrowed(body: Body) -> Body:
+        out: list[k.Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, k.Accumulate) or (isinstance(stmt, k.Compute) and is_product(stmt)):
+                operands = uses_of(stmt)[:2]
+                found = [narrow(value) for value in operands]
+                if found[0] is not None and found[1] is not None:
+                    parts = {value.id: _turned(*one, ids, out, stmt.span) for value, one in zip(operands, found, strict=True) if one}
+                    stmt = map_uses(stmt, lambda value, parts=parts: parts.get(value.id, value))  # type: ignore[misc]
+            out.append(map_bodies(stmt, narrowed))
+        return tuple(out)
+
+    body = narrowed(kernel.body)
+    return kernel if body == kernel.body else drop_dead_code(replace(kernel, body=body), context)
+
+
+def _turned(value: k.Value, turned: bool, ids: Iterator[int], out: list[k.Stmt], span: Span) -> k.Value:
+    """Return a value, or its transpose, which is appended to `out`."""
+    if not turned:
+        return value
+    result = k.Value(next(ids), replace(value.type, rows=value.type.cols, cols=value.type.rows), value.name)
+    out.append(k.Compute(result, transpose.name, (value,), span=span))
+    return result
 
 
 def verify_after_part_products(kernel: k.Kernel) -> None:

@@ -112,15 +112,17 @@ def argmin(x: Operand, axis: object = None, *, keepdims: object = False, dim: ob
 
 
 @user_call("pto.var")
-def var(x: Operand, axis: object = None, *, ddof: object = 0, keepdims: object = False, dim: object = None) -> Operand:
+def var(x: Operand, axis: object = None, *, ddof: object = 0, keepdims: object = False, dim: object = None, keepdim: object = False,
+        correction: object = None, unbiased: object = None) -> Operand:
     """Return the variance along an axis: squared distances from the mean, divided by their number less `ddof`, as NumPy does."""
-    return _variance("var", x, axis, ddof, keepdims, dim)
+    return _variance("var", x, axis, ddof, keepdims, (dim, keepdim or None, correction, unbiased))
 
 
 @user_call("pto.std")
-def std(x: Operand, axis: object = None, *, ddof: object = 0, keepdims: object = False, dim: object = None) -> Operand:
+def std(x: Operand, axis: object = None, *, ddof: object = 0, keepdims: object = False, dim: object = None, keepdim: object = False,
+        correction: object = None, unbiased: object = None) -> Operand:
     """Return the standard deviation along an axis: the square root of `var`, with `ddof` 0 unless given, as NumPy does."""
-    return _variance("std", x, axis, ddof, keepdims, dim)
+    return _variance("std", x, axis, ddof, keepdims, (dim, keepdim or None, correction, unbiased))
 
 
 # ---- arguments ----
@@ -200,10 +202,17 @@ def _place(row: Reduce, x: Operand, axis: int | None) -> Operand:
     return row(x) if axis == 1 else transpose(row(transpose(x)))
 
 
-def _variance(name: str, x: object, axis: object, ddof: object, keepdims: object, dim: object) -> Operand:
-    if dim is not None:
-        raise TileAxisError(f"`{name}`: torch's {name} along `dim` divides by n - 1, NumPy's by n", here(),
-                               expected=f"axis={dim!r}, with ddof=1 for n - 1", found=f"dim={dim!r}")
+_OF_TORCH = ("dim", "keepdim", "correction", "unbiased")
+
+
+def _variance(name: str, x: object, axis: object, ddof: object, keepdims: object, of_torch: tuple[object, ...]) -> Operand:
+    """Return the variance or its root. `of_torch`: the options that torch has in place of axis, keepdims and ddof, which are refused."""
+    given = [f"{option}={value!r}" for option, value in zip(_OF_TORCH, of_torch, strict=True) if value is not None]
+    if given:
+        at = axis if of_torch[0] is None else of_torch[0]
+        raise TileAxisError(f"`{name}`: torch's {name} divides by n - 1 unless told otherwise, NumPy's by n", here(),
+                            expected="axis=, keepdims= and ddof=, as NumPy", found=", ".join(given),
+                            help=f"x.{name}(axis={1 if at is None else at!r}, ddof=1, keepdims=True) divides by n - 1")
     at, less = _axis(name, axis, None, keepdims, False), typing.whole_number(ddof)
     if less is None or less < 0:
         raise TileAxisError(f"`{name}`: ddof is what the number of elements is lessened by", here(), expected="a whole number >= 0",

@@ -62,7 +62,8 @@ def logsumexp(x: Operand, axis: object = None, *, keepdims: object = False, dim:
 def cumsum(x: Operand, axis: object = None, dtype: object = None, *, dim: object = None) -> Operand:
     """Return running sums along an axis, in the tile's dtype or in `dtype`; of a mask, in i32.
 
-    The terms of a sum are added in a tree: doubling steps, each of which adds the sums of the elements that far before.
+    The terms of a sum are added in doubling steps, s[n] + s[n - step] for steps of 1, 2, 4, …; halves are added in f32 and round once.
+    So every target gives the same bits.
     """
     at = typing.as_axes("cumsum", axis, dim)
     if at is None:
@@ -174,8 +175,11 @@ def stack(tiles: object, axis: object = 0) -> object:
 
 
 @user_call("pto.split")
-def split(x: Operand, sections: object, axis: object = 0) -> list[Operand]:
+def split(x: Operand, sections: object, axis: object = 0, *, dim: object = None) -> list[Operand]:
     """Return equal parts of a tile, `sections` of them, or those between the places that a list names, as np.split does."""
+    if dim is not None:
+        raise TileAxisError("`split`: torch's split along `dim` takes the size of a part, NumPy's their number", here(),
+                            expected=f"axis={dim!r}, and the number of parts", found=f"dim={dim!r}")
     tile, at = tile_of("split", x, ALL), _one_axis("split", axis, None)
     extent = tile.shape[at]
     count = typing.whole_number(sections)

@@ -187,6 +187,24 @@ class TileOperators:
     def __abs__(self) -> Operand:
         return elementwise.abs(self)
 
+    def __divmod__(self, other: object) -> tuple[Operand, Operand]:
+        return elementwise.floordiv(self, other), elementwise.mod(self, other)
+
+    def __rdivmod__(self, other: object) -> tuple[Operand, Operand]:
+        return elementwise.floordiv(other, self), elementwise.mod(other, self)
+
+    def __round__(self, decimals: object = 0) -> object:
+        return self.round(0 if decimals is None else decimals)
+
+    def __floor__(self) -> Operand:
+        return elementwise.floor(self)
+
+    def __ceil__(self) -> Operand:
+        return elementwise.ceil(self)
+
+    def __trunc__(self) -> NoReturn:
+        raise ValueUseError("math.trunc knows no tile", here(), expected="an op of kernels", help=instead_of("trunc"))
+
     def __invert__(self) -> Operand:
         return elementwise.not_(self)
 

@@ -16,15 +16,25 @@ SIDE = 12
 
 @kernel
 def change(x: In[Tensor], y: InOut[Tensor]) -> None:
-    """Read one region and change another."""
-    one = pto.load(y, (0, 0), shape=(1, 1), valid=(0, 0)) + pto.load(x, (0, 0), shape=(1, 1), valid=(0, 0))
-    pto.store(y, one, (0, 0), valid=(0, 0))
+    """Read all of one region, element by element, and change all of another."""
+    total = pto.alloc((1, 1), I64, init=0)
+    for r in pto.range(x.shape[0]):
+        for c in pto.range(x.shape[1]):
+            total += pto.load(x, (r, c), shape=(1, 1))
+    for r in pto.range(y.shape[0]):
+        for c in pto.range(y.shape[1]):
+            pto.store(y, pto.load(y, (r, c), shape=(1, 1)) + total, (r, c))
 
 
 @kernel
 def put(x: In[Tensor], y: Out[Tensor]) -> None:
-    """Read one region and write another."""
-    pto.store(y, pto.load(x, (0, 0), shape=(1, 1), valid=(0, 0)), (0, 0), valid=(0, 0))
+    """Read all of one region, row by row, and write all of another, in pieces of two columns."""
+    total = pto.alloc((1, 1), I64, init=0)
+    for r in pto.range(x.shape[0]):
+        total += pto.rowsum(pto.load(x, (r, 0), shape=(1, SIDE * SIDE), valid=(1, x.shape[1])))
+    for r in pto.range(y.shape[0]):
+        for c in pto.range(0, y.shape[1], 2):
+            pto.store(y, pto.expand(total, (1, 2)), (r, c), valid=(1, y.shape[1] - c))
 
 
 class Drawing:

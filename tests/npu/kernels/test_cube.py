@@ -51,6 +51,32 @@ def cases() -> list[Case]:
     return found
 
 
+def widened(m: int, k: int, n: int, turn: str = "") -> Kernel:
+    """Return out = a @ b of i8 operands that the kernel casts to i32 before the product, or before it transposes them."""
+    a_shape, b_shape = (k, m) if "a" in turn else (m, k), (n, k) if "b" in turn else (k, n)
+
+    @kernel
+    def product(a: In[Tile[*a_shape, I8]], b: In[Tile[*b_shape, I8]], out: Out[Tile[m, n, I32]]) -> None:
+        left, right = pto.cast(a.T, I32) if "a" in turn else pto.cast(a, I32), pto.cast(b, I32)
+        pto.store(out, left @ (right.T if "b" in turn else right))
+
+    return product
+
+
+def wide_numbers(rows: int, cols: int, seed: int) -> Bound:
+    """Return i8 numbers of the whole range: f32 does not hold every sum of their products."""
+    return Bound.plain(np.random.default_rng(seed).integers(-128, 128, (rows, cols)).astype(np.int8))
+
+
+def widened_cases() -> list[Case]:
+    found = []
+    for turn, (m, k, n) in (("", (16, 64, 32)), ("a", (17, 100, 5)), ("b", (33, 2000, 64)), ("ab", (16, 32, 48))):
+        a = wide_numbers(*((k, m) if "a" in turn else (m, k)), 1)
+        b = wide_numbers(*((n, k) if "b" in turn else (k, n)), 2)
+        found.append(Case(widened(m, k, n, turn), {"a": a, "b": b, "out": plain(m, n, I32)}))
+    return found
+
+
 @kernel
 def blocked(a: In[Tensor], b: In[Tensor], out: Out[Tile[64, 96, F32]]) -> None:
     total = pto.alloc((64, 96), F32, init=0)
@@ -88,4 +114,4 @@ def loops() -> list[Case]:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_products(family: str) -> None:
-    check([*cases(), *loops()], family)
+    check([*cases(), *widened_cases(), *loops()], family)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,20 @@ REFUSED: dict[str, tuple[Made, str]] = {
     "x.flip": (lambda x, n: x.flip(), "x[:, ::-1]"),
     "x.transpose": (lambda x, n: x.transpose(0, 1), None),
     "x.reshape": (lambda x, n: x.reshape(7, -1), None),
+    "x.where": (lambda x, n: x.where(x > 0, 0), "pto.where(mask, x, y)"),
+    "x.masked_fill": (lambda x, n: x.masked_fill(x > 0, 0), "pto.where(mask, value, x)"),
+    "x.mT": (lambda x, n: x.mT, "x.T"),
+    "x.numel": (lambda x, n: x.numel(), "x.shape"),
+    "x.half": (lambda x, n: x.half(), "x.astype"),
+    "x.std of torch": (lambda x, n: x.std(dim=1, keepdim=True), "x.std(axis=1, ddof=1, keepdims=True)"),
+    "x.var of torch": (lambda x, n: x.var(1, keepdim=True), "x.var(axis=1, ddof=1, keepdims=True)"),
+    "x.std, unbiased": (lambda x, n: x.std(axis=1, unbiased=False), "ddof=1"),
+    "x.split of torch": (lambda x, n: x.split(2, dim=1), None),
+    "np.diff": (lambda x, n: np.diff(x), "x[:, 1:] - x[:, :-1]"),
+    "a mask as an index": (lambda x, n: x[x > 0], "pto.where(mask, x, 0)"),
+    "a new axis": (lambda x, n: x[:, None], "x[:, 0:1]"),
+    "round to tenths": (lambda x, n: round(x, 1), None),
+    "math.trunc": (lambda x, n: math.trunc(x), "pto.floor"),
     "x.ndim": (lambda x, n: x.ndim, "x.shape"),
     "x.item": (lambda x, n: x.item(), "pto.print(x)"),
     "a value's method": (lambda x, n: (x + 1).mean(), "keepdims=True"),
@@ -104,6 +119,12 @@ WORKS: dict[str, tuple[Made, Any, DType]] = {
     "np.maximum, turned": (lambda x, n: np.maximum(n, x), np.maximum(A, 3), F32),
     "a number of NumPy": (lambda x, n: np.float32(2) * x, 2 * A, F32),
     "abs": (lambda x, n: abs(x) + abs(n - 5), abs(A) + 2, F32),
+    "divmod of a tile": (lambda x, n: divmod(x, 3)[0] * 10 + divmod(x, 3)[1], A // 3 * 10 + A % 3, F32),
+    "divmod by a tile": (lambda x, n: divmod(7, x * 0 + 2)[1], 0 * A + 1, F32),
+    "round": (lambda x, n: round(x / 2), np.round(A / 2), F32),
+    "math.floor and math.ceil": (lambda x, n: math.ceil(x / 2) - math.floor(x / 2), np.ceil(A / 2) - np.floor(A / 2), F32),
+    "a dtype of NumPy": (lambda x, n: x if x.dtype == np.float32 else x * 0, A, F32),
+    "a dtype by name": (lambda x, n: x if x.dtype == "float32" and x.dtype != "f16" else x * 0, A, F32),
     "divmod": (lambda x, n: x * divmod(n, 2)[0], A, F32),
     "np.minimum of scalars": (lambda x, n: x * np.minimum(n, 2), 2 * A, F32),
     "floats": (lambda x, n: pto.where(x > 0, 1.0, 0.0), np.where(A > 0, 1, 0), F32),
