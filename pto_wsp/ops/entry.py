@@ -22,6 +22,7 @@ from pto_wsp.calls import bind as bind
 from pto_wsp.calls import user_call as user_call
 from pto_wsp.errors import OutsideTraceError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.rounding import NUMBERS, Array
 from pto_wsp.ops.traits import Neutral, Side
@@ -65,6 +66,10 @@ class Emitter(Protocol):
 
     def read(self, tile: Operand) -> Operand:
         """Return the value that a parameter or buffer has at this point in the kernel."""
+        ...
+
+    def element(self, tile: Operand, row: object, col: object) -> Symbolic:
+        """Append the read of one element of a tile, and return it as a scalar."""
         ...
 
 

@@ -32,7 +32,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(("roll",), "slices joined: pto.concat(x[:, -n:], x[:, :-n])"),
     **dict.fromkeys(("chunk",), "pto.split(x, sections, axis)"),
     **dict.fromkeys(("size", "ndim", "nbytes"), "x.shape is (rows, cols)"),
-    **dict.fromkeys(("item", "tolist", "numpy", "cpu", "copy", "clone", "data"),
+    **dict.fromkeys(("tolist", "numpy", "cpu", "copy", "clone", "data"),
                     "a tile is known only at run time: pto.print(x) shows it, pto.store(out, x) keeps it"),
     **dict.fromkeys(("randn", "normal"), "write it, of two uniform tiles: pto.sqrt(-2 * pto.log(1 - u)) * pto.cos(2 * math.pi * v), "
                     "with u and v of pto.random(shape, seed, counter)"),
