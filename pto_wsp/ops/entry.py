@@ -68,6 +68,10 @@ class Emitter(Protocol):
         """Return the value that a parameter or buffer has at this point in the kernel."""
         ...
 
+    def read_part(self, tile: Operand, item: object) -> Operand:
+        """Return the part of a tile in the brackets `item`, which starts where only the run tells."""
+        ...
+
     def element(self, tile: Operand, row: object, col: object) -> Symbolic:
         """Append the read of one element of a tile, and return it as a scalar."""
         ...
