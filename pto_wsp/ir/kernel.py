@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.scalar import Scalar, Var
+from pto_wsp.ir.scalar import Const, ItemRef, Scalar, Var
 from pto_wsp.ir.tile import TileType
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
@@ -209,6 +209,21 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class WritePart:
+    """`buffer[row : row + rows, col : col + cols] = value`.
+
+    Guarded as in `Load` if row or column is known only at run time: the part must lie inside the buffer.
+    """
+
+    buffer: Buffer
+    value: Value
+    row: Scalar
+    col: Scalar
+    guard: int | None = None
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Accumulate:
     """`buffer += lhs @ rhs`, in place; introduced by a pass."""
 
@@ -216,6 +231,21 @@ class Accumulate:
     lhs: Value
     rhs: Value
     attrs: tuple[tuple[str, Attr], ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`item = value[row, col]`: from here to the end of the body, scalars may name the item.
+
+    Guarded as in `Load` if row or column is known only at run time: they must lie inside the tile.
+    """
+
+    item: ItemRef
+    value: Value
+    row: Scalar = Const(0)
+    col: Scalar = Const(0)
+    guard: int | None = None
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
@@ -315,8 +345,9 @@ class Columns:
 
 
 Stmt: TypeAlias = (
-    Compute | Load | Store | Gather | Scatter | Alloc | Read | Write | Accumulate | Print | FiniteCheck | For | If | Rows | Columns)
-Guarded: TypeAlias = Compute | Load | Store | Gather | Scatter
+    Compute | Load | Store | Gather | Scatter | Alloc | Read | Write | WritePart | Accumulate | Item | Print | FiniteCheck | For | If
+    | Rows | Columns)
+Guarded: TypeAlias = Compute | Load | Store | Gather | Scatter | Item | WritePart
 
 
 class SlotKind(Enum):

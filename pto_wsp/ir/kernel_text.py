@@ -96,9 +96,15 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 yield _defined(pad, result, f"read {buffers[buffer.id]}")
             case k.Write(buffer, value):
                 yield f"{pad}{buffers[buffer.id]}[:] = %{value.id}"
+            case k.WritePart(buffer, value, row, col):
+                rows, cols = (f"{print_scalar(at)} : {print_scalar(s.add(at, s.Const(n)))}"
+                              for at, n in zip((row, col), value.type.shape, strict=True))
+                yield f"{pad}{buffers[buffer.id]}[{rows}, {cols}] = %{value.id}{_guard(stmt)}"
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 shown = [f"%{lhs.id} @ %{rhs.id}"] + [f"{name}={_attr(value)}" for name, value in attrs]
                 yield f"{pad}{buffers[buffer.id]} += {', '.join(shown)}"
+            case k.Item(item, value, row, col):
+                yield f"{pad}{item.name} = item %{value.id}{_at(row, col)}{_guard(stmt)}".ljust(_TYPE_COLUMN) + f" # {item.dtype}"
             case k.Print(_, label, value):
                 yield f"{pad}print {f'{label!r}, ' if label else ''}{_operand(value)}"
             case k.FiniteCheck(_, value, what, sources):

@@ -17,16 +17,19 @@ from pto_wsp.ir.kernel import (
     For,
     Gather,
     If,
+    Item,
     Kernel,
     Load,
     Print,
     Read,
     Rows,
+    ScalarOperand,
     Scatter,
     Stmt,
     Store,
     Value,
     Write,
+    WritePart,
 )
 from pto_wsp.ir.tile import TileType
 
@@ -40,7 +43,8 @@ def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
             return (stmt.body,)
         case If():
             return (stmt.then, stmt.other)
-        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | FiniteCheck():
+        case (Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | WritePart() | Accumulate() | Item()
+              | Print() | FiniteCheck()):
             return ()
         case _:
             assert_never(stmt)
@@ -53,7 +57,8 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
             return replace(stmt, body=change(stmt.body))
         case If():
             return replace(stmt, then=change(stmt.then), other=change(stmt.other))
-        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | FiniteCheck():
+        case (Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | WritePart() | Accumulate() | Item()
+              | Print() | FiniteCheck()):
             return stmt
         case _:
             assert_never(stmt)
@@ -72,7 +77,7 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
     match stmt:
         case Compute(_, _, operands):
             return tuple(o for o in operands if isinstance(o, Value))
-        case Store() | Write():
+        case Store() | Write() | WritePart() | Item():
             return (stmt.value,)
         case Gather(_, _, index):
             return (index,)
@@ -102,7 +107,7 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
     match stmt:
         case Compute(_, _, operands):
             return replace(stmt, operands=tuple(change(o) if isinstance(o, Value) else o for o in operands))
-        case Write() | Store():
+        case Write() | WritePart() | Store() | Item():
             return replace(stmt, value=change(stmt.value))
         case Gather(_, _, index):
             return replace(stmt, index=change(index))
@@ -134,7 +139,7 @@ def writes_buffer(stmt: Stmt, buffer: Buffer) -> bool:
 
 def buffers_written(stmt: Stmt) -> frozenset[int]:
     """Return the ids of the buffers that a statement changes, including inside its bodies."""
-    return frozenset(inner.buffer.id for inner in walk((stmt,)) if isinstance(inner, Write | Alloc | Accumulate))
+    return frozenset(inner.buffer.id for inner in walk((stmt,)) if isinstance(inner, Write | WritePart | Alloc | Accumulate))
 
 
 def stores(stmt: Stmt) -> frozenset[str]:
@@ -144,7 +149,7 @@ def stores(stmt: Stmt) -> frozenset[str]:
 
 def touches_buffer(stmt: Stmt, buffer: Buffer) -> bool:
     """Tell whether a statement changes or reads the buffer, including inside its bodies."""
-    return any(inner.buffer.id == buffer.id for inner in walk((stmt,)) if isinstance(inner, Read | Write | Alloc | Accumulate))
+    return any(inner.buffer.id == buffer.id for inner in walk((stmt,)) if isinstance(inner, Read | Write | WritePart | Alloc | Accumulate))
 
 
 def prints_of(kernel: Kernel) -> Mapping[int, Print]:
@@ -155,6 +160,36 @@ def prints_of(kernel: Kernel) -> Mapping[int, Print]:
 def verb_of(stmt: Gather | Scatter) -> str:
     """Return the word for a statement on rows of a parameter, which is also the name of the op that does the same on tiles."""
     return "gather" if isinstance(stmt, Gather) else "scatter_add" if stmt.add else "scatter"
+
+
+def items_of(body: Body) -> frozenset[s.ItemRef]:
+    """Return the items that a body reads from tiles."""
+    return frozenset(stmt.item for stmt in walk(body) if isinstance(stmt, Item))
+
+
+def scalars_of(stmt: Stmt) -> tuple[s.Scalar, ...]:
+    """Return the scalars that a statement evaluates itself, without those of its bodies."""
+    match stmt:
+        case Compute(_, _, operands):
+            return tuple(o.value for o in operands if isinstance(o, ScalarOperand))
+        case Load() | Store():
+            return tuple(node for node in (stmt.row, stmt.col, stmt.valid_rows, stmt.valid_cols) if node is not None)
+        case Gather() | Scatter():
+            return (stmt.col,) if stmt.valid is None else (stmt.col, stmt.valid)
+        case Item() | WritePart():
+            return (stmt.row, stmt.col)
+        case Print():
+            return (stmt.value.value,) if isinstance(stmt.value, ScalarOperand) else ()
+        case FiniteCheck():
+            return tuple(source.operand.value for source in stmt.sources if isinstance(source.operand, ScalarOperand))
+        case For():
+            return (stmt.start, stmt.stop, stmt.step)
+        case If():
+            return (stmt.condition,)
+        case Alloc() | Read() | Write() | Accumulate() | Rows() | Columns():
+            return ()
+        case _:
+            assert_never(stmt)
 
 
 def piece_of(stmt: Load | Store) -> tuple[int, int]:
