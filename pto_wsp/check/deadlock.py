@@ -145,12 +145,17 @@ _BUDGET = 20_000       # statements to run: about 0.1 s
 def check_deadlock(plan: TaskPlan) -> tuple[Finding, ...]:
     """Return two findings for each pipeline of a plan (deadlock; tokens left over), and one for windows and executors."""
     findings = tuple(finding for pipeline, sure in _pipelines(plan.body, sure=True) for finding in _pipeline(plan, pipeline, sure=sure))
-    return (*findings, _WINDOWS) if findings else ()
+    return (*findings, _WINDOWS, *_SEVERAL * (len(plan.rules.windows) > 1)) if findings else ()
 
 
 _WINDOWS = Finding("deadlock of windows and executors", Verdict.PROVED,
                    "each process has a window of its own, and tasks are submitted in an order in which whatever they wait for comes before "
                    "them: the earliest that has not completed is never held back, so a full window drains")
+
+
+_SEVERAL = (Finding("deadlock of several windows", Verdict.PROVED,
+                    "windows of tasks, bytes, entries and edges free their room in one order, that of submission, and ready tasks run whatever "
+                    "their process does; a task that alone needs more than a window is refused with R106"),)
 
 
 def _pipelines(item: Item, *, sure: bool) -> Iterator[tuple[PlanPipeline, bool]]:

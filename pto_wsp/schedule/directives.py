@@ -22,7 +22,8 @@ from pto_wsp.source import here
 # What acts in simulated time alone says so.
 _IN_TIME = "in simulated time; host threads take ready tasks as they come, and results are the same"
 _HOME = enforced("each task has its home in simulated time; host threads run those of one home together")
-_PLACES = recorded("how many control processors make tasks, and on which core a task runs, is the runtime's choice")
+_PLACES = recorded("kernel_config.py asks for so many threads of control processors; which of them hands out a task, and on which core it "
+                   "runs, is the runtime's choice")
 _QUEUES = recorded("the runtime has its own queues of ready tasks, one for each kind of core")
 _AT_ONCE = enforced("a task may run once it is submitted")
 
@@ -203,7 +204,8 @@ def _windows() -> Iterator[Directive]:
                        ("ready", "queue of ready tasks")):
         for mode, host in full.items():
             yield Directive(f"task_graph.window.{unit}.{mode.value}", host,
-                            recorded(f"the runtime's {ring} stalls when it is full; it sets the size") if mode is WindowMode.STALL else
+                            recorded(f"the runtime's {ring} stalls when it is full; it sets the size, and LAUNCH in kernel_config.py "
+                                     "says this one") if mode is WindowMode.STALL else
                             refused("the runtime only stalls: it neither ends the run nor counts"))
 
 

@@ -11,6 +11,7 @@ from pto_wsp.check.forms import form_errors
 from pto_wsp.errors import MissingDataError, raise_all
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.npu.emit.golden import deciding_tensors, emit_golden, steering_tensors
+from pto_wsp.npu.emit.launch import launch_of
 from pto_wsp.npu.emit.orchestration import emit_orchestration, orchestration_path
 from pto_wsp.npu.emit.package import DeviceKernel, emit_package_files
 from pto_wsp.npu.plan.arguments import mark_between_tasks, merge_dims
@@ -45,9 +46,10 @@ def _for_device(request: CompileRequest, plan: TaskPlan) -> TaskPlan:
 
 def _files(request: CompileRequest, plan: TaskPlan, steering: Mapping[int, np.ndarray], npu: NpuPlan,
            kernels: Sequence[DeviceKernel]) -> Mapping[str, str]:
-    runtime = request.options.options.runtime
+    options = request.options.options
+    runtime, launch = options.runtime, launch_of(request.schedule, request.arch, options.block_dim)
     return {
-        **emit_package_files(npu, kernels, arch=request.arch.name, runtime=runtime, interfaces=INTERFACES),
+        **emit_package_files(npu, kernels, arch=request.arch.name, runtime=runtime, launch=launch, interfaces=INTERFACES),
         orchestration_path(npu): emit_orchestration(npu, runtime),
         "golden.py": emit_golden(plan, steering, {symbol.id: symbol.default for symbol in plan.symbols if symbol.default is not None}),
     }

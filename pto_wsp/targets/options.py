@@ -22,6 +22,9 @@ class NpuOptions(Record):
 
     runtime: Literal["tensormap_and_ringbuffer", "host_build_graph"] = Field(
         default="tensormap_and_ringbuffer", description="which of the device's runtimes the package asks for")
+    block_dim: Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 16)] | None = Field(
+        default=None, description="how many blocks the launch is meant for, a cube core with its vector cores each; recorded in "
+                                  "kernel_config.py, because drivers take the number where they launch")
 
 
 class CompileOptions(Record):

@@ -8,14 +8,16 @@ from functools import partial
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.check.forms import form_errors
-from pto_wsp.errors import raise_all
+from pto_wsp.errors import CompileOptionError, raise_all
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.npu.emit.mlir import emit_pto
 from pto_wsp.npu.emit.package import DeviceKernel
 from pto_wsp.npu.plan.arguments import merge_dims
 from pto_wsp.npu.plan.model import NpuPlan
 from pto_wsp.passes.passes import DEVICE_PASSES
+from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
+from pto_wsp.targets.options import CompileOptions
 from pto_wsp.targets.package import DeviceTarget, lower_for_device, make_package
 from pto_wsp.targets.planning import make_plan
 from pto_wsp.targets.request import CompileRequest
@@ -23,6 +25,16 @@ from pto_wsp.targets.request import CompileRequest
 
 class _Pto(DeviceTarget):
     __slots__ = ()
+
+    def check_options(self, given: Mapping[str, object], checked: CompileOptions) -> None:
+        """Refuse options of programs that run in this process, and of the launch of a package.
+
+        Raises: C104.
+        """
+        super().check_options(given, checked)
+        if checked.options.block_dim is not None:
+            raise CompileOptionError("target pto has no block_dim", here(), found=repr(given["options"]),
+                                     help="a .pto file is a kernel: what launches it is not in it; compile for ascend_npu")
 
     def compile(self, request: CompileRequest) -> Compiled:
         made = make_plan(request, DEVICE_PASSES)

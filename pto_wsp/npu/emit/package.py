@@ -32,6 +32,7 @@ from pto_wsp.npu.emit.kernel_cpp import (
     pointer,
     step_of,
 )
+from pto_wsp.npu.emit.launch import Launch
 from pto_wsp.npu.emit.orchestration import orchestration_headers
 from pto_wsp.npu.isa.tile_program import ParamAccess, TileProgram
 from pto_wsp.npu.plan.arguments import tensor_directions
@@ -174,6 +175,14 @@ class _InterfaceRow(TemplateUnit):
     version: Line
 
 
+class _LaunchRow(TemplateUnit):
+    """A number of the launch that no driver reads."""
+
+    name: CIdent
+    number: int
+    meaning: Line
+
+
 class _TensorRow(TemplateUnit):
     """A tensor in the README."""
 
@@ -190,6 +199,11 @@ class _PackageUnit(TemplateUnit):
     name: CIdent
     arch: Line
     runtime: RuntimeName
+    threads: int
+    threads_from: Line
+    launch_title: tuple[Line, ...]
+    launch: tuple[_LaunchRow, ...]
+    launch_end: tuple[Line, ...]
     orchestration: CIdent
     signature: Line
     kernels: tuple[_KernelRow, ...]
@@ -198,6 +212,9 @@ class _PackageUnit(TemplateUnit):
     symbols: Line
     reads: tuple[Line, ...]
     compilers: tuple[Line, ...]
+
+
+_LAUNCH = ("", "# Recorded, not enforced: what the schedule and the options say of a launch, which drivers do not read.", "LAUNCH = {")
 
 
 def device_kernels(plan: NpuPlan, programs: Sequence[TileProgram | None]) -> tuple[DeviceKernel, ...]:
@@ -230,14 +247,18 @@ def _parameters(kernel: Kernel) -> tuple[str, ...]:
     return tuple(print_param(param) for param in (*kernel.memory_params, *kernel.scalar_params))
 
 
-def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: str, runtime: RuntimeName,
+def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: str, runtime: RuntimeName, launch: Launch,
                        interfaces: Mapping[str, str]) -> Mapping[str, str]:
     """Return the package files other than orchestration, golden.py and manifest, by path."""
     directions = tensor_directions(plan)
     files = {kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels}
     given = [f"`{_cell(slot.ref.shown)}`" for slot in plan.arguments if slot.scalars and runtime == "host_build_graph"]
     unit = _PackageUnit(
-        name=c_ident(plan.name), arch=arch, runtime=runtime, orchestration=c_ident(plan.name),
+        name=c_ident(plan.name), arch=arch, runtime=runtime, threads=launch.aicpu_threads,
+        threads_from="as many as the schedule dispatches from" if launch.aicpu_threads else "as many as the arch has by default",
+        launch_title=_LAUNCH if launch.recorded else (), launch_end=("}",) if launch.recorded else (),
+        launch=tuple(_LaunchRow(name=name, number=number, meaning=meaning) for name, number, meaning in launch.recorded),
+        orchestration=c_ident(plan.name),
         signature=_directions(direction(role) for role in directions),
         kernels=tuple(_KernelRow(func_id=kernel.func_id, name=kernel.name, core_type=kernel.core_type,
                                  core="cube" if kernel.core_type == "aic" else "vector", signature=_directions(kernel.signature))
