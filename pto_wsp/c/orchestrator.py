@@ -470,7 +470,8 @@ class _Lowering:
     def _statement(self, item: Item, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         match item:
             case Do(task):
-                yield c.Comment(f"{task.span.short}: {self.plan.kernels[task.kernel].kernel.name}[{', '.join(task.labels)}]")
+                called = f" ({task.label})" if task.label else ""
+                yield c.Comment(f"{task.span.short}: {self.plan.kernels[task.kernel].kernel.name}[{', '.join(task.labels)}]{called}")
                 yield c.Block(tuple(submit(task, self.names, self.handles, after)))
             case Loop():
                 yield from self._loop(item, after, needed=needed)

@@ -93,7 +93,7 @@ def _hull(values: Iterable[int]) -> Range:
 
 @dataclass(slots=True)
 class _ReachedDim:
-    """A dimension of a view: the number of the tensor's dimension, and the begin, the end and the step of the view within that dimension.
+    """A dimension of a view: the tensor's dimension (-1: several, reshaped), and begin, end and step of the view within that dimension.
 
     `end` None: the end of the array that a run binds; `begin` None: known only in a run.
     """
@@ -124,10 +124,12 @@ def _reach(view: View, ranges: Mapping[int, Range]) -> tuple[int | None, ...]:
                 axes = [_clipped(axis, limit, view.tensor.shape[axis.dim]) for axis, limit in zip(axes, limits, strict=True)]
             case Permute(order):
                 axes = [axes[k] for k in order]
-            case Reshape():
-                return (None,) * rank      # holds for the declared extents alone, which a guard checks
+            case Reshape(shape):
+                begin_dim, end_dim = step.span(len(axes))     # a guard checks that these have the extents declared
+                axes[begin_dim:end_dim] = [_ReachedDim(-1, None, None, 1) for _ in shape]
     for axis in axes:
-        ends[axis.dim] = None if axis.end is None else axis.end[1]
+        if axis.dim >= 0:
+            ends[axis.dim] = None if axis.end is None else axis.end[1]
     return tuple(ends)
 
 

@@ -16,7 +16,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Counted, as_scalar, has_scalar
-from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View, declared, place_of, print_view
+from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View, declared, place_of, print_view, unit_stride
 from pto_wsp.source import here
 
 MAX_RANK = 8
@@ -112,29 +112,111 @@ def clip(view: View, limits: Sequence[object]) -> View:
 
 
 def reshape(view: View, shape: Sequence[object]) -> View:
-    """Return a contiguous view in another shape; one extent may be -1, for the rest.
+    """Return a view in another shape; one extent may be -1, for the rest.
 
-    Raises: T302 for a view that is not contiguous with known extents, and for a shape of another number of elements.
+    A dimension whose extent the shape repeats stays as it is, of whatever extent and stride; those between lie contiguously:
+
+            X[:n].reshape(n, 4, 8)    # of a tensor of shape (64, 32): rows as they are, each 4 × 8
+
+    Raises: T302 for dimensions that are not contiguous with known extents, and for a shape of another number of elements.
     """
     dims = place_of(view).dims
-    extents = [declared(dim.extent) for dim in dims]
-    strides = [declared(dim.stride) for dim in dims]
+    old = [declared(dim.extent) for dim in dims]
+    new = [None if whole_number(entry) == -1 else _whole_scalar(entry) for entry in shape]
+    if any(node is None for node, entry in zip(new, shape, strict=True) if whole_number(entry) != -1):
+        raise ViewIndexError("reshape takes whole numbers", here(), found=repr(tuple(shape)))
+    new = [None if node is None else declared(node) for node in new]
+    filled = _filled(view, old, new, shape)
+    groups = _groups(old, filled)
+    changed = [group for group in groups if group[1] - group[0] != 1 or group[3] - group[2] != 1 or old[group[0]] != filled[group[2]]]
+    for first, last, at, end in reversed(changed):      # from behind, so that the numbers in front hold
+        part = tuple(int(n.value) for n in filled[at:end] if isinstance(n, s.Const))
+        view = reshape_dims(view, part, () if last - first == len(old) else (first, last))
+    return reshape_dims(view, tuple(int(n.value) for n in filled if isinstance(n, s.Const))) if not (groups or changed) else view
+
+
+def _filled(view: View, old: Sequence[s.Scalar], new: Sequence[s.Scalar | None], shape: Sequence[object]) -> list[s.Scalar]:
+    """Return the extents of a new shape with a number or a scalar in place of -1.
+
+    Raises: T302 for a shape of another number of elements.
+    """
+    count, others = _count(old), _count([n for n in new if n is not None])
+    left = [size for size in old if not isinstance(size, s.Const)]
+    unknown = False
+    for size in (n for n in new if n is not None and not isinstance(n, s.Const)):
+        unknown = unknown or size not in left
+        if not unknown:
+            left.remove(size)
+    rest: s.Scalar | None = None
+    if new.count(None) == 1 and not unknown:
+        if len(left) == 1 and count == others:
+            rest, left = left[0], []
+        elif not left and others and count % others == 0:
+            rest = s.Const(count // others)
+    filled = [rest if n is None and rest is not None else n for n in new]
+    known = [n for n in filled if n is not None]
+    if unknown or left or len(known) < len(filled) or len(known) > MAX_RANK or _count(known) != count or any(
+            isinstance(n, s.Const) and int(n.value) < 0 for n in known):
+        whole = " · ".join((str(count), *(print_scalar(size) for size in old if not isinstance(size, s.Const))))
+        raise ViewIndexError(f"{whole} elements do not fit the shape", here(), expected=f"a product of {whole}",
+                             found=repr(tuple(shape)))
+    return known
+
+
+def _count(extents: Sequence[s.Scalar]) -> int:
+    """Return the product of the extents that are numbers."""
+    return math.prod(int(extent.value) for extent in extents if isinstance(extent, s.Const))
+
+
+def _groups(old: Sequence[s.Scalar], new: Sequence[s.Scalar]) -> list[tuple[int, int, int, int]]:
+    """Return the smallest groups of dimensions, old and new, that have as many elements: first and last of each; () where one is empty."""
+    if s.Const(0) in (*old, *new) or not old or not new:
+        return []
+    groups: list[tuple[int, int, int, int]] = []
+    first = at = 0
+    while first < len(old) and at < len(new):
+        last, end = first + 1, at + 1
+        if old[first] != new[at]:
+            while (sides := (_number(old[first:last]), _number(new[at:end])))[0] != sides[1] or None in sides:
+                if None in sides or (last == len(old) and end == len(new)):
+                    return [(0, len(old), 0, len(new))]
+                if end == len(new) or (last < len(old) and (sides[0] or 0) < (sides[1] or 0)):
+                    last += 1
+                else:
+                    end += 1
+        groups.append((first, last, at, end))
+        first, at = last, end
+    if first < len(old) or at < len(new):         # extents of 1 at the end
+        before = groups.pop()
+        groups.append((before[0], len(old), before[2], len(new)))
+    return groups
+
+
+def _number(extents: Sequence[s.Scalar]) -> int | None:
+    return _count(extents) if all(isinstance(extent, s.Const) for extent in extents) else None
+
+
+def reshape_dims(view: View, shape: tuple[int, ...], within: tuple[int, ...] = ()) -> View:
+    """Return a view with contiguous dimensions in another shape. `within`: the first of them, and one behind the last; () all.
+
+    Raises: T302 for dimensions that are not contiguous with known extents, and for a shape of another number of elements.
+    """
+    made = Reshape(shape, within)
+    dims = place_of(view).dims
+    first, last = made.span(len(dims))
+    extents, strides = ([declared(node) for node in nodes] for nodes in zip(*((dim.extent, dim.stride) for dim in dims[first:last]),
+                                                                          strict=True)) if dims else ([], [])
     sizes = [int(e.value) for e in extents if isinstance(e, s.Const)]
     steps = [int(e.value) for e in strides if isinstance(e, s.Const)]
-    count = math.prod(sizes)
-    if len(sizes) != len(dims) or len(steps) != len(dims) or tuple(steps) != _like_contiguous(sizes, steps):
+    lying = declared(unit_stride(dims[first:last])) if within else s.Const(1)
+    unit = int(lying.value) if isinstance(lying, s.Const) else 0
+    if len(sizes) != last - first or len(steps) != last - first or tuple(steps) != _like_contiguous(sizes, steps, unit):
         raise ViewIndexError(f"`{print_view(view)}` is not contiguous with known extents, so it has no other shape", here(),
                              help="reshape the tensor first and slice then, or copy the array")
-    whole = [n for entry in shape if (n := whole_number(entry)) is not None]
-    if len(whole) != len(shape):
-        raise ViewIndexError("reshape takes whole numbers", here(), found=repr(tuple(shape)))
-    if whole.count(-1) == 1:
-        rest = math.prod(n for n in whole if n != -1)
-        whole[whole.index(-1)] = count // rest if rest and count % rest == 0 else -1
-    if any(n < 0 for n in whole) or math.prod(whole) != count or len(whole) > MAX_RANK:
-        raise ViewIndexError(f"{count} elements do not fit the shape", here(), expected=f"a product of {count}",
-                             found=str(tuple(shape)))
-    return View(view.tensor, (*view.steps, Reshape(tuple(whole))))
+    if any(n < 0 for n in shape) or math.prod(shape) != math.prod(sizes) or len(dims) - (last - first) + len(shape) > MAX_RANK:
+        raise ViewIndexError(f"{math.prod(sizes)} elements do not fit the shape", here(), expected=f"a product of {math.prod(sizes)}",
+                             found=str(shape))
+    return View(view.tensor, (*view.steps, made))
 
 
 def at_most(node: s.Scalar) -> int | None:
@@ -200,9 +282,9 @@ def _check_constant(view: View, dim: int, index: s.Scalar, extent: s.Scalar, wri
                               if not below else None)
 
 
-def _like_contiguous(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a contiguous view, with those of dimensions of extent 1 unchanged."""
+def _like_contiguous(sizes: Sequence[int], steps: Sequence[int], unit: int) -> tuple[int, ...]:
+    """Return the strides of a contiguous view whose neighbours lie `unit` apart, with those of dimensions of extent 1 unchanged."""
     if 0 in sizes:
         return tuple(steps)   # an empty view accepts any strides
     dense = Layout.contiguous(tuple(sizes)).strides
-    return tuple(step if size == 1 else want for size, step, want in zip(sizes, steps, dense, strict=True))
+    return tuple(step if size == 1 else want * unit for size, step, want in zip(sizes, steps, dense, strict=True))

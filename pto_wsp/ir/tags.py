@@ -192,7 +192,7 @@ KERNEL_TAGS = Tags({
     view.Cut: "Cut: dim start stop step",
     view.Clip: "Clip: limits",
     view.Permute: "Permute: order",
-    view.Reshape: "Reshape: shape",
+    view.Reshape: "Reshape: shape *dims",
     view.View: "View: tensor steps",
     view.ViewDim: "ViewDim: extent stride limit",
     view.StridedView: "Place: offset dims",

@@ -171,7 +171,13 @@ class TensorView:
         return self._with(clip(self.view, limits), limits)
 
     def reshape(self, *shape: int | Sequence[int]) -> TensorView:
-        """Return the elements in another shape; one extent may be -1, for the rest. The view must be contiguous with known extents."""
+        """Return the elements in another shape; one extent may be -1, for the rest.
+
+        Dimensions whose extents the shape repeats stay as they are: of a size of the run, with any strides. The others must lie
+        contiguously, with known extents.
+
+        Raises: T302 for other dimensions, and for a shape of another number of elements.
+        """
         entries = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         return self._with(reshape(self.view, entries), entries)
 

@@ -9,7 +9,7 @@ Steps are the only stored form; offset, extents, strides and bounds are derived 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias, assert_never
 
@@ -52,9 +52,14 @@ class Permute:
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """View a contiguous view in another shape."""
+    """View neighbouring dimensions, which lie contiguously, in another shape. `dims`: the first of them and one behind the last; () all."""
 
     shape: tuple[int, ...]
+    dims: tuple[int, ...] = ()
+
+    def span(self, rank: int) -> tuple[int, int]:
+        """Return the first of the dimensions, and one behind the last, in a view of `rank` dimensions."""
+        return (self.dims[0], self.dims[1]) if self.dims else (0, rank)
 
 
 Step: TypeAlias = Pick | Cut | Clip | Permute | Reshape
@@ -133,13 +138,20 @@ def fold(view: View) -> tuple[StridedView, tuple[Bound, ...]]:
                         for dim, limit in zip(dims, limits, strict=True)]
             case Permute(order):
                 dims = [dims[k] for k in order]
-            case Reshape(shape):
-                bounds.extend(_contiguous_as_declared(position, dims))
-                dims = [ViewDim(Const(extent), Const(stride), extent)
-                        for extent, stride in zip(shape, Layout.contiguous(shape).strides, strict=True)]
+            case Reshape(shape, within):
+                begin, end = step.span(len(dims))
+                unit = unit_stride(dims[begin:end]) if within else Const(1)
+                bounds.extend(_contiguous_as_declared(position, dims[begin:end], unit))
+                dims[begin:end] = [ViewDim(Const(extent), mul(unit, Const(stride)), extent)
+                                   for extent, stride in zip(shape, Layout.contiguous(shape).strides, strict=True)]
             case _:
                 assert_never(step)
     return StridedView(offset, tuple(dims)), tuple(bounds)
+
+
+def unit_stride(dims: Sequence[ViewDim]) -> Scalar:
+    """Return the stride of the last dimension that has, as declared, more than one position; 1 if there is none."""
+    return next((dim.stride for dim in reversed(dims) if declared(dim.extent) != Const(1)), Const(1))
 
 
 def declared(node: Scalar) -> Scalar:
@@ -162,15 +174,19 @@ def as_declared(node: Scalar) -> Scalar:
     return substitute(declared(node), change)
 
 
-def _contiguous_as_declared(position: int, dims: list[ViewDim]) -> Iterator[Bound]:
-    """Yield the bounds of a reshape: the declared view is contiguous, so run-time extents and strides must equal the declared ones."""
+def _contiguous_as_declared(position: int, dims: list[ViewDim], unit: Scalar) -> Iterator[Bound]:
+    """Yield the bounds of a reshape: the declared dimensions are contiguous, so their run-time extents must equal the declared ones.
+
+    Strides must equal the declared ones, counted in `unit`: the stride of the last of the dimensions where other dimensions stand around.
+    """
     extents_declared = [declared(dim.extent) for dim in dims]
     extents = tuple(int(extent.value) for extent in extents_declared if isinstance(extent, Const))
     for dim, extent, stride in zip(dims, extents, Layout.contiguous(extents).strides, strict=True):
         if not isinstance(dim.extent, Const):
             yield Bound(position, dim.extent, Const(extent), Const(extent))
-        if extent > 1 and 0 not in extents and not isinstance(dim.stride, Const):
-            yield Bound(position, dim.stride, Const(stride), Const(stride))
+        wanted = mul(unit, Const(stride))
+        if extent > 1 and 0 not in extents and not isinstance(dim.stride, Const) and dim.stride != wanted:
+            yield Bound(position, dim.stride, wanted, wanted)
 
 
 def print_view(view: View) -> str:
@@ -202,8 +218,11 @@ def print_view(view: View) -> str:
                         text += ".T" if order == tuple(reversed(range(len(order)))) else f".transpose{order}"
                         rank = len(order)
                     case Reshape(shape):
-                        text += f".reshape({', '.join(map(str, shape))})"
-                        rank = len(shape)
+                        before = place_of(View(view.tensor, view.steps[:position])).dims
+                        begin, end = step.span(len(before))
+                        around = tuple(print_scalar(declared(dim.extent)) for dim in before)
+                        text += f".reshape({', '.join((*around[:begin], *map(str, shape), *around[end:]))})"
+                        rank = begin + len(shape) + len(before) - end
                     case _:
                         rank = len(live)
                 pending, live = [None] * rank, list(range(rank))

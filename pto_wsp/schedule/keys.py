@@ -12,9 +12,11 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from types import CodeType, FunctionType, MethodType
 from typing import NoReturn, TypeAlias, TypeVar
@@ -27,7 +29,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.schedule.policy import KeyExpr, shown_value
-from pto_wsp.source import here
+from pto_wsp.source import here, is_internal
 
 # -- numbers of a process ----------------------------------------------------------------------------------------------
 _ASKED = {builtins.hash: "hash", builtins.id: "id"}
@@ -79,6 +81,9 @@ _MOST_BRACKETS = 1 << 16
 BY_NAME = -1    # the id of a Symbol in a key: compilation finds it by name, as it does loop variables
 
 
+_running: ContextVar[bool] = ContextVar("pto_wsp_key_running", default=False)    # a key is being called
+
+
 class _NoValue:
     """A symbolic object that a key may only take parts of. Python operations on it would return constants that are equal for all tasks."""
 
@@ -113,6 +118,8 @@ class _NoValue:
     __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
 
     def __repr__(self) -> str:
+        if _running.get() and not is_internal(sys._getframe(1).f_code):     # errors and debuggers show the object
+            self._refuse("repr()")
         return f"<{self._spoken}, as a key sees it>"
 
 
@@ -338,6 +345,7 @@ def _looked_up(table: KeyTable, what: str) -> Symbolic:
 
 def _call(key: Callable[[TaskNames], object], task: TaskNames, what: str) -> object:
     """Return the result of the key for a symbolic task."""
+    token = _running.set(True)
     try:
         return key(task)
     except KeyTraceError:
@@ -347,6 +355,8 @@ def _call(key: Callable[[TaskNames], object], task: TaskNames, what: str) -> obj
         raise KeyTraceError(f"the key of {what} cannot be traced", here(), notes=(text,),
                             help="it is called on names, not for each task: use arithmetic on t.<loop variable> and "
                             "t.params[k]") from problem
+    finally:
+        _running.reset(token)
 
 
 def _whole_number(what: str, value: object) -> s.Scalar:

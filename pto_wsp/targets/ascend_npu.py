@@ -14,7 +14,7 @@ from pto_wsp.npu.emit.golden import deciding_tensors, emit_golden, steering_tens
 from pto_wsp.npu.emit.launch import launch_of
 from pto_wsp.npu.emit.orchestration import emit_orchestration, orchestration_path
 from pto_wsp.npu.emit.package import DeviceKernel, emit_package_files
-from pto_wsp.npu.plan.arguments import mark_between_tasks, merge_dims
+from pto_wsp.npu.plan.arguments import mark_between_tasks, merge_dims, with_whole_reshapes
 from pto_wsp.npu.plan.model import NpuPlan
 from pto_wsp.passes.passes import DEVICE_PASSES
 from pto_wsp.targets.compiled import Compiled
@@ -41,7 +41,7 @@ ASCEND_NPU = _AscendNpu("ascend_npu")
 
 
 def _for_device(request: CompileRequest, plan: TaskPlan) -> TaskPlan:
-    return merge_dims(mark_between_tasks(plan, request.intermediates))
+    return merge_dims(mark_between_tasks(with_whole_reshapes(plan), request.intermediates))
 
 
 def _files(request: CompileRequest, plan: TaskPlan, steering: Mapping[int, np.ndarray], npu: NpuPlan,

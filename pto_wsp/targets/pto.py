@@ -12,7 +12,7 @@ from pto_wsp.errors import CompileOptionError, raise_all
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.npu.emit.mlir import emit_pto
 from pto_wsp.npu.emit.package import DeviceKernel
-from pto_wsp.npu.plan.arguments import merge_dims
+from pto_wsp.npu.plan.arguments import merge_dims, with_whole_reshapes
 from pto_wsp.npu.plan.model import NpuPlan
 from pto_wsp.passes.passes import DEVICE_PASSES
 from pto_wsp.source import here
@@ -50,7 +50,8 @@ PTO = _Pto("pto")
 
 def _without_own_bodies(plan: TaskPlan) -> TaskPlan:
     """Return the plan for a target that takes what kernels mean in Python: there is no C++ in a .pto file."""
-    return merge_dims(replace(plan, kernels=tuple(replace(use, kernel=replace(use.kernel, bodies=())) for use in plan.kernels)))
+    kernels = tuple(replace(use, kernel=replace(use.kernel, bodies=())) for use in plan.kernels)
+    return merge_dims(with_whole_reshapes(replace(plan, kernels=kernels)))
 
 
 def _files(arch: Arch, npu: NpuPlan, kernels: Sequence[DeviceKernel]) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.codec import dumps, too_deep
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.indexing import MAX_RANK, clip, cut, pick, reshape
+from pto_wsp.ir.indexing import MAX_RANK, clip, cut, pick, reshape_dims
 from pto_wsp.ir.kernel import Param
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import print_scalar
@@ -74,8 +74,10 @@ def check_view(view: View) -> None:
                 made = cut(made, dim, slice(Symbolic(start), Symbolic(stop), by))
             case Clip(limits):
                 made = clip(made, limits)
-            case Reshape(shape):
-                made = reshape(made, shape)
+            case Reshape(shape, ()):
+                made = reshape_dims(made, shape)
+            case Reshape(shape, (first, last)) if 0 <= first < last <= rank and last - first < rank:
+                made = reshape_dims(made, shape, (first, last))
             case Permute(order) if sorted(order) == list(range(rank)):
                 made = View(made.tensor, (*made.steps, step))
             case _:

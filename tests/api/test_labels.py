@@ -134,3 +134,15 @@ def test_any_printable_text_is_a_label(label: str, tmp_path: Path) -> None:
     assert program.graph.tasks[2] == f"double ({label})"
     text = program.trace.to_perfetto(tmp_path / "t.json").read_text()
     assert f"double ({label})" in {event.get("name") for event in json.loads(text)["traceEvents"]}
+
+
+def test_a_label_stands_beside_its_task_in_the_generated_c() -> None:
+    plain, named = (_source(layers(*labels)) for labels in ((None, None), ("a */ b", "c")))
+    assert "(a * / b)" in named and "double[] (c)" in named
+    assert plain.count(" (") == named.count(" (") - 2
+
+
+def _source(w: Workload) -> str:
+    folder = w.compile().artifact_dir
+    assert isinstance(folder, Path)
+    return "".join(path.read_text() for path in sorted(folder.rglob("*.c")))

@@ -74,6 +74,10 @@ REFUSED: dict[str, tuple[Callable[..., object], str]] = {
     "hash of a partial": (functools.partial(lambda t, n: t.b + hash(n), n="x"), HASH),
     "id of the task": (lambda t: id(t) % 2, HASH),
     "str of the task": (lambda t: len(str(t)), "a key asks for str() of the task"),
+    "repr of the task": (lambda t: len(repr(t)), "a key asks for repr() of the task"),
+    "repr in a text": (lambda t: len(f"{t!r}"), "a key asks for repr() of the task"),
+    "repr in a list": (lambda t: len(str([t])), "a key asks for repr() of the task"),
+    "repr of the brackets": (lambda t: len(repr(t.params)), "a key asks for repr() of t.params"),
     "format of the task": (lambda t: len(f"{t}"), "a key asks for format() of the task"),
     "the task as a dict's key": (lambda t: {t: 1}[t], "a key asks for hash() of the task"),
     "truth of the task": (lambda t: 1 if t else 0, "a key asks for bool() of the task"),
@@ -101,6 +105,12 @@ def test_a_key_that_is_no_constant_of_the_task_is_refused_at_its_line(what: str)
         DispatchPolicy.affinity(key, 2)
     span = caught.value.span
     assert message in str(caught.value) and isinstance(span, Span) and Path(span.file).name == "test_keys.py"
+
+
+def test_a_task_shows_outside_of_a_running_key() -> None:
+    seen: list[object] = []
+    DispatchPolicy.affinity(lambda t: seen.append(t) or t.b, 2)
+    assert repr(seen[0]) == "<the task, as a key sees it>"
 
 
 def test_both_numbers_of_a_calendar_are_held_to_it() -> None:

@@ -170,7 +170,7 @@ def test_a_target_that_there_is_none_of_is_refused() -> None:
 
 FORMS_ON_DEVICE = {
     "choice": ENFORCED, "walk.ragged": ENFORCED, "walk.sparse": ENFORCED, "read.given": ENFORCED, "read.computed": ENFORCED,
-    "slot": ENFORCED, "fresh": ENFORCED, "combine": ENFORCED, "pipeline": ENFORCED, "pipeline.fresh": REFUSED,
+    "slot": ENFORCED, "fresh": ENFORCED, "fresh.sized": REFUSED, "combine": ENFORCED, "pipeline": ENFORCED, "pipeline.fresh": REFUSED,
     "event": ENFORCED,
 }
 

@@ -123,13 +123,15 @@ def region_of(view: View) -> Region:
             case Permute(order):
                 free = [free[k] for k in order]
             case Reshape(shape):
-                old = tuple(_declared_extent(extents[position]) for position in free)
+                first, last = step.span(len(free))
+                before = free[first:last]
+                old = tuple(_declared_extent(extents[position]) for position in before)
                 new = tuple(range(len(extents), len(extents) + len(shape)))
-                equal.append(Line(Const(0), (*_terms_of(free, old, 1), *_terms_of(new, shape, -1))))
-                for position, extent in zip(free, old, strict=True):
+                equal.append(Line(Const(0), (*_terms_of(before, old, 1), *_terms_of(new, shape, -1))))
+                for position, extent in zip(before, old, strict=True):
                     extents[position] = Const(extent)
                 extents.extend(Const(extent) for extent in shape)
-                free = list(new)
+                free[first:last] = new
             case _:
                 assert_never(step)
     return Region(tuple(dims), tuple(extents), tuple(equal))

@@ -200,7 +200,8 @@ class _Numbers:
                 case Permute(order):
                     part = part.transpose(order)
                 case Reshape(shape):
-                    part = part.reshape(shape)
+                    first, last = step.span(part.ndim)
+                    part = part.reshape((*part.shape[:first], *shape, *part.shape[last:]))
         return part
 
 

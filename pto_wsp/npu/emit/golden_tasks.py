@@ -418,8 +418,12 @@ class _TaskWriter:
                     entries, live = [":"] * len(order), list(range(len(order)))
                 case Reshape(shape):
                     close()
-                    text += f".reshape({', '.join(map(str, shape))})"
-                    entries, live = [":"] * len(shape), list(range(len(shape)))
+                    first, last = step.span(len(live))
+                    shapes = f"{text}.shape"
+                    around = [f"{shapes}[{dim}]" for dim in range(len(live))]
+                    text += f".reshape({', '.join((*around[:first], *map(str, shape), *around[last:]))})"
+                    entries = [":"] * (first + len(shape) + len(live) - last)
+                    live = list(range(len(entries)))
                 case _:
                     assert_never(step)
         if len(place_of(view).dims) == 1:

@@ -31,10 +31,12 @@ from pto_wsp.ir.layout import Layout, TensorRef
 from pto_wsp.ir.plan import Check, CheckKind, Place, Submit, TaskPlan, TensorSlot
 from pto_wsp.ir.plan_walk import map_submits
 from pto_wsp.ir.rewrite import nodes, rewrite
-from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, declared, print_view
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, declared, place_of, print_view
 from pto_wsp.npu.isa.runtime import limit
 from pto_wsp.npu.plan.model import Around, Descriptor, Launch, NpuBody, NpuItem, NpuKernel, NpuLoop, NpuPlan, Scope, Window, launches_within
 from pto_wsp.npu.tiles.touches import linear
+from pto_wsp.passes.task_checks import view_checks
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
@@ -293,6 +295,54 @@ def _surely_iterates(loop: NpuLoop) -> bool:
 
 def _constant(node: s.Scalar) -> int | None:
     return int(node.value) if isinstance(node, s.Const) else None
+
+
+# -- reshaped dimensions ---------------------------------------------------------------------------
+
+
+def with_whole_reshapes(plan: TaskPlan) -> TaskPlan:
+    """Return the plan with every view reshaped as a whole: a descriptor of the runtime has no other reshape.
+
+            X[:].reshape(n, 4, 8) of a tensor of shape (64, 32)    →    refused where n is not 64, which a guard compares
+
+    Raises: N101 for a view of which another dimension has an extent that only a run knows.
+    """
+    errors: list[DeviceLimitError] = []
+
+    def task(one: Submit) -> Submit:
+        params = plan.kernels[one.kernel].kernel.memory_params
+        places: list[Place] = []
+        checks: list[Check] = []
+        for place, param in zip(one.places, params, strict=True):
+            if any(isinstance(step, Reshape) and step.dims for step in place.view.steps):
+                try:
+                    place = replace(place, view=_reshaped_whole(place.view, one.span))
+                    checks += (check for check in view_checks(place.view, param, one.span) if check not in one.note.checks)
+                except DeviceLimitError as error:
+                    errors.append(error)
+            places.append(place)
+        return replace(one, places=tuple(places), note=replace(one.note, checks=(*one.note.checks, *dict.fromkeys(checks))))
+
+    changed = map_submits(plan, task)
+    raise_all(errors)
+    return changed
+
+
+def _reshaped_whole(view: View, span: Span) -> View:
+    made = View(view.tensor)
+    for step in view.steps:
+        if isinstance(step, Reshape) and step.dims:
+            extents = [declared(dim.extent) for dim in place_of(made).dims]
+            first, last = step.span(len(extents))
+            around = (*extents[:first], *map(s.Const, step.shape), *extents[last:])
+            shape = tuple(int(extent.value) for extent in around if isinstance(extent, s.Const))
+            if len(shape) < len(around):
+                raise DeviceLimitError(f"`{print_view(view)}` reshapes a view whose size only a run knows", span,
+                                       expected="extents of numbers", found=f"[{', '.join(map(print_scalar, around))}]",
+                                       help="reshape the tensor first, and cut it then: X.reshape(64, 4, 8)[:n]")
+            step = Reshape(shape)
+        made = View(made.tensor, (*made.steps, step))
+    return made
 
 
 # -- tensors with too many dimensions --------------------------------------------------------------

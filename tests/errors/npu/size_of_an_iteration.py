@@ -1,6 +1,5 @@
 """A scratch tensor of a body has a size without an upper bound."""
 
-
 from pto_wsp import DType, Out, P, Symbol, Tensor, Tile, kernel, pto, workload
 
 n = Symbol("n")
@@ -23,9 +22,9 @@ def mistake() -> None:
 
 
 # error[N106]: target ascend_npu does not take a workload with fresh.sized
-#   --> size_of_an_iteration.py:17:16
+#   --> size_of_an_iteration.py:16:16
 #      |
-#   17 |         rows = Tensor.empty((n, 16), DType.F32)
+#   16 |         rows = Tensor.empty((n, 16), DType.F32)
 #      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    = found:    the same of a size without an upper bound, which only a run knows
 #    = help:     say how large it may get, Tensor.empty((minimum(64, n), 8), F32); or compile for cpu_sim or interp, which take it
