@@ -69,7 +69,7 @@ RECIPES = {recipe.name: recipe for recipe in (
     Recipe("gqa_paged", "decode", (([1],), ([160, 16, 17, 15], 9), ([1, 1, 1, 40],))),
     Recipe("quantised_gemm", "linear", ((1,), (16,), (97,), (0,))),
     Recipe("moe_dropping", "layer", ((64, 8.0), (1,), (33, 0.0), (17, -2.0))),
-    Recipe("tree_attention", "speculate", (([0], [16]), ([112, 1, 7, 30, 64], [16, 1, 2, 3, 4]))),
+    Recipe("tree_attention", "speculate", (([0], [16]), ([112, 1, 7, 30, 64], [16, 1, 2, 3, 4]), ([5] * 8, [6] * 8))),
     Recipe("sparse_attention", "attention", (([1],), ([16, 17, 0, 15, 200],))),
     Recipe("mamba2", "scan", (([0],), ([32, 33, 31, 0, 0, 1],))),
     Recipe("generation", "generate", (([1],), ([30, 1, 2, 3, 17, 8], 20), ([3], 0))),

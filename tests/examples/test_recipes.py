@@ -24,6 +24,10 @@ OTHER_SCHEDULES: dict[str, Callable[[Recipe], Workload]] = {
 }
 PAGE = FOLDER.parents[1] / "docs" / "recipes.md"
 every_recipe = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+# Two recipes are compiled to C in the fast tests, all of them in the slow ones.
+FAST = ("gqa_paged", "generation")
+every_compiled_recipe = pytest.mark.parametrize("recipe", [
+    pytest.param(recipe, id=name, marks=() if name in FAST else pytest.mark.slow) for name, recipe in RECIPES.items()])
 
 
 def section(recipe: Recipe) -> str:
@@ -63,7 +67,7 @@ def test_a_recipe_is_short(recipe: Recipe) -> None:
     assert len(recipe.lines) < 110
 
 
-@every_recipe
+@every_compiled_recipe
 def test_a_recipe_runs_as_a_script(recipe: Recipe, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(recipe.path)], cwd=tmp_path, text=True, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -94,14 +98,17 @@ def test_the_package_of_a_recipe_gives_what_its_golden_says(recipe: Recipe, fami
     check_package(program.artifact_dir, family, params={"steps": 24} if recipe.name == "generation" else None)
 
 
-@every_recipe
-@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
-def test_a_recipe_gives_numpys_numbers(recipe: Recipe, target: str) -> None:
-    options = {"threads": 3} if target == "cpu_sim" else {}
-    compare(recipe, runs(recipe, recipe.scheduled.compile(target=target, arch=ARCH, **options)))
+@every_compiled_recipe
+def test_a_recipe_gives_numpys_numbers_in_c(recipe: Recipe) -> None:
+    compare(recipe, runs(recipe, recipe.scheduled.compile(arch=ARCH, threads=3)))
 
 
 @every_recipe
+def test_a_recipe_gives_numpys_numbers_in_numpy(recipe: Recipe) -> None:
+    compare(recipe, runs(recipe, recipe.scheduled.compile(target="interp", arch=ARCH)))
+
+
+@every_compiled_recipe
 def test_a_recipe_verifies(recipe: Recipe) -> None:
     program = recipe.scheduled.compile(arch=ARCH, threads=3)
     for data in recipe.draws():
