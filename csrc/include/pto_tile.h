@@ -34,6 +34,16 @@ static __attribute__((noinline, cold, unused)) int32_t pto_outside(pto_context *
     return code;
 }
 
+/* Whether a tile of rows x cols has no element [row, col]: then the fault says where it would be, and the last row and column. */
+static inline __attribute__((always_inline, unused)) int pto_element_leaves(pto_context *context, int64_t row, int64_t rows, int64_t col,
+                                                                            int64_t cols)
+{
+    if (row >= 0 && row < rows && col >= 0 && col < cols)
+        return 0;
+    context->fault = (pto_fault){.row = row, .col = col, .lower = rows - 1, .upper = cols - 1};
+    return 1;
+}
+
 static inline __attribute__((always_inline, unused)) int64_t pto_clamp(int64_t count, int64_t limit)
 {
     return count < 0 ? 0 : count < limit ? count : limit;

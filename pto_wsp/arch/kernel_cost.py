@@ -1,5 +1,7 @@
 """Compute the cost of one task of a kernel as formulas: bytes moved, and cycles.
 
+The cost of a task is fixed when it is submitted, so where a kernel reads a number from a tile, the cost is the most of all its values.
+
 `kernel_traffic`: loads and gathers bring bytes from the shared memory, stores and scatters take bytes back. Caches are not modelled: each
 load counts. A kernel of unknown work moves its bound tensors once.
 
@@ -19,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.arch.overlap import PIPES, either, elements_moved, repeated, rows_moved, times_of, total_of
+from pto_wsp.arch.overlap import PIPES, at_most, either, elements_moved, repeated, rows_moved, times_of, total_of
 from pto_wsp.errors import ExpressionSizeError, ValueUseError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
@@ -35,7 +37,7 @@ def kernel_traffic(kernel: k.Kernel) -> s.Scalar:
     if not kernel.has_meaning:
         return total_of(_bound(param) for param in kernel.memory_params)
     tiles = {param.name: param.type for param in kernel.params if isinstance(param, k.TileParam)}
-    return _body(kernel.body, tiles)
+    return at_most(_body(kernel.body, tiles))
 
 
 def _bound(param: k.TileParam | k.TensorParam) -> s.Scalar:
@@ -64,7 +66,7 @@ def _bytes_moved(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
             return repeated(stmt, _body(stmt.body, tiles))
         case k.Rows() | k.Columns():
             return _body(stmt.body, tiles)
-        case k.Compute() | k.Accumulate() | k.Read() | k.Write() | k.Alloc() | k.Print() | k.FiniteCheck():
+        case k.Compute() | k.Accumulate() | k.Read() | k.Write() | k.Alloc() | k.Item() | k.Print() | k.FiniteCheck():
             return s.Const(0)
         case _:
             assert_never(stmt)

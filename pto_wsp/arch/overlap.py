@@ -19,10 +19,13 @@ from fractions import Fraction
 from typing import assert_never
 
 from pto_wsp.arch.model import UNITS, Arch, ExecUnit
+from pto_wsp.errors import unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel_walk import piece_of, result_of, uses_of, valid_of, valid_rows_of
+from pto_wsp.ir.item_bounds import most
+from pto_wsp.ir.kernel_walk import piece_of, result_of, scalars_of, uses_of, valid_of, valid_rows_of
+from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entry import Work
 from pto_wsp.ops.table import find
@@ -118,7 +121,7 @@ class Stages:
                 if value.id in self.in_cube:
                     self.in_cube.add(f"#{buffer.id}")
                 return ()
-            case k.Alloc() | k.Print() | k.FiniteCheck():
+            case k.Alloc() | k.Item() | k.Print() | k.FiniteCheck():
                 return ()
             case k.For() | k.If() | k.Rows() | k.Columns():
                 raise AssertionError("a statement with a body")
@@ -213,7 +216,7 @@ class Times:
 
 
 def times_of(kernel: k.Kernel, arch: Arch) -> Times:
-    """Return the cycles of a kernel's pipes and of the whole kernel on an arch.
+    """Return the cycles of a kernel's pipes and of the whole kernel on an arch, at most, where items decide.
 
     Raises: C115 naming a number that the arch does not give.
     """
@@ -221,7 +224,14 @@ def times_of(kernel: k.Kernel, arch: Arch) -> Times:
     if not kernel.has_meaning:
         busy = _busy([(None, stages.of_whole_kernel(kernel))], arch)
         return Times(busy, total_of(busy.values()))
-    return _body(kernel.body, stages, arch)
+    times = _body(kernel.body, stages, arch)
+    return Times({pipe: at_most(cycles) for pipe, cycles in times.busy.items()}, at_most(times.total))
+
+
+def at_most(amount: s.Scalar) -> s.Scalar:
+    """Return an amount that holds for every value of the items it depends on: it is fixed before the task that reads them runs."""
+    bound = most(amount)
+    return unreachable(f"an amount without a bound: {print_scalar(amount)}") if bound is None else bound
 
 
 def _body(body: Sequence[k.Stmt], stages: Stages, arch: Arch) -> Times:
@@ -338,6 +348,7 @@ def _reads(stmt: k.Stmt | None) -> list[int | str]:
     if stmt is None:
         return []
     names: list[int | str] = [value.id for value in uses_of(stmt)]
+    names += [f"@{leaf.id}" for node in scalars_of(stmt) for leaf in s.leaves(node) if isinstance(leaf, s.ItemRef)]
     if isinstance(stmt, k.Read | k.Accumulate):
         names.append(f"#{stmt.buffer.id}")
     return names
@@ -346,5 +357,7 @@ def _reads(stmt: k.Stmt | None) -> list[int | str]:
 def _writes(stmt: k.Stmt | None) -> list[int | str]:
     if isinstance(stmt, k.Write | k.Accumulate | k.Alloc):
         return [f"#{stmt.buffer.id}"]
+    if isinstance(stmt, k.Item):
+        return [f"@{stmt.item.id}"]
     result = None if stmt is None else result_of(stmt)
     return [] if result is None else [result.id]

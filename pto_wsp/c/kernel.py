@@ -14,7 +14,7 @@ from pto_wsp.c.kernel_calls import emit_call, emit_finite_check, emit_gather, em
 from pto_wsp.c.kernel_env import COL, CTile, Env
 from pto_wsp.c.kernel_rows import RowRegion
 from pto_wsp.c.printer import print_block
-from pto_wsp.c.scalars import memory_literal, memory_type
+from pto_wsp.c.scalars import load_element, memory_literal, memory_type
 from pto_wsp.errors import unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
@@ -77,7 +77,7 @@ def _early_out(kernel: k.Kernel, env: Env) -> list[c.Stmt]:
         match stmt:
             case k.Print() | k.FiniteCheck():
                 return []
-            case k.Load() | k.Store() | k.Compute() | k.Gather() | k.Scatter() if stmt.guard is not None:
+            case k.Load() | k.Store() | k.Compute() | k.Gather() | k.Scatter() | k.Item() if stmt.guard is not None:
                 return []
             case k.Store(param):
                 written[param] = None
@@ -308,6 +308,8 @@ class _Emission:
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 return [multiply(self.env, self.env.work(stmt), self.env.buffers[buffer.id], self._tile(lhs), self._tile(rhs), attrs,
                                  accumulate=True)]
+            case k.Item():
+                return self._item(stmt)
             case k.Print():
                 return self._print(stmt)
             case k.FiniteCheck():
@@ -333,6 +335,25 @@ class _Emission:
         if self.n_loops == 0:
             body.insert(0, c.If(c.Prefix("*", c.Member(c.Name("context"), "cancel", arrow=True)), (c.Return(c.Name("PTO_CANCELLED")),)))
         return c.For("int64_t", name, start, stop, step, tuple(body), wraps=c.may_wrap(stop, step))
+
+    def _item(self, stmt: k.Item) -> list[c.Stmt]:
+        """Return the declaration of a scalar read from a tile, in the C type of its class, after its guard."""
+        dtype, place = stmt.item.dtype, self._tile(stmt.value)
+        rows, cols = stmt.value.type.shape
+        row, col = self.env.scalar(stmt.row), self.env.scalar(stmt.col)
+        out: list[c.Stmt] = []
+        if stmt.guard is not None:
+            names = self.env.name(f"{stmt.item.name}_row"), self.env.name(f"{stmt.item.name}_col")
+            out += [c.Declare("const int64_t", name, at) for name, at in zip(names, (row, col), strict=True)]
+            row, col = c.Name(names[0]), c.Name(names[1])
+            outside = c.Call("pto_element_leaves", (c.Name("context"), row, c.Int(rows), col, c.Int(cols)))
+            out.append(c.If(outside, (c.Return(c.Int(1 + stmt.guard)),)))
+        down = c.Int(0) if rows == 1 or row == c.Int(0) else c.Infix("*", row, place.step)
+        at = col if down == c.Int(0) else down if cols == 1 or col == c.Int(0) else c.Infix("+", down, col)
+        element = load_element(c.Index(c.Name(place.pointer), at), dtype)
+        kind = "double" if dtype.is_float else "_Bool" if dtype.is_bool else "int64_t"
+        name = self.env.variables[stmt.item] = self.env.name(stmt.item.name)
+        return [*out, c.Declare(f"const {kind}", name, element if dtype.is_bool else c.Cast(kind, element))]
 
     def _print(self, stmt: k.Print) -> list[c.Stmt]:
         if isinstance(stmt.value, k.Value):

@@ -42,7 +42,7 @@ class Env:
     pointers: list[c.Stmt] = field(default_factory=list)     # declared at the top of the function
     values: dict[int, CTile] = field(default_factory=dict)
     buffers: dict[int, CTile] = field(default_factory=dict)
-    variables: dict[s.Var, str] = field(default_factory=dict)
+    variables: dict[s.Var | s.ItemRef, str] = field(default_factory=dict)
     matmuls: set[DType] = field(default_factory=set)
     headers: set[str] = field(default_factory=set)           # headers of csrc/include that only some kernels need
     few_rows: bool = False                                   # whether a product has few rows
@@ -135,7 +135,7 @@ class Env:
                 unreachable(f"scalar parameter {name}")
             case s.ParamExtent(name, dim):
                 return self.extent(name, dim)
-            case s.Var() if node in self.variables:
+            case s.Var() | s.ItemRef() if node in self.variables:
                 return c.Name(self.variables[node])
             case _:
                 unreachable(f"scalar in a kernel: {print_scalar(node)}")

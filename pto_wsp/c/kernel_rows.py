@@ -211,7 +211,7 @@ class RowRegion:
             return lowered
         key = (operand.value, operand.dtype)
         if key not in self.scalars:
-            wanted = operand.value.name if isinstance(operand.value, s.ParamScalar | s.Var) else "scalar"
+            wanted = operand.value.name if isinstance(operand.value, s.ParamScalar | s.ItemRef | s.Var) else "scalar"
             name = self.scalars[key] = self.env.name(wanted)
             self.before.append(c.Declare(f"const {local_type(operand.dtype)}", name, lowered))
         return c.Name(self.scalars[key])

@@ -90,6 +90,13 @@ class DepthError(PtoError):
     fix = "The body is traced once: end a recursion by a Python number, and compute several indices from one loop."
 
 
+class LoopBoundError(PtoError):
+    code = "K114"
+    cause = "The number of turns of a loop in a kernel comes from data, by pto.item, and nothing says how large it may be."
+    example = "n = pto.item(counts, 0, 0)\nfor j in pto.range(n): ..."
+    fix = "Say the most that it can be: pto.range(n.min(64)), or pto.range(n.min(table.shape[1])). Cycles are counted for that many."
+
+
 class ArityError(PtoError):
     code = "T101"
     cause = "A call has too few, too many, unknown or repeated arguments."

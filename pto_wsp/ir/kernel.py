@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.scalar import Scalar, Var
+from pto_wsp.ir.scalar import Const, ItemRef, Scalar, Var
 from pto_wsp.ir.tile import TileType
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
@@ -220,6 +220,21 @@ class Accumulate:
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """`item = value[row, col]`: from here to the end of the body, scalars may name the item.
+
+    Guarded as in `Load` if row or column is known only at run time: they must lie inside the tile.
+    """
+
+    item: ItemRef
+    value: Value
+    row: Scalar = Const(0)
+    col: Scalar = Const(0)
+    guard: int | None = None
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Print:
     """Show the current `value` to the user under `label`; "" shows the line instead.
 
@@ -315,8 +330,9 @@ class Columns:
 
 
 Stmt: TypeAlias = (
-    Compute | Load | Store | Gather | Scatter | Alloc | Read | Write | Accumulate | Print | FiniteCheck | For | If | Rows | Columns)
-Guarded: TypeAlias = Compute | Load | Store | Gather | Scatter
+    Compute | Load | Store | Gather | Scatter | Alloc | Read | Write | Accumulate | Item | Print | FiniteCheck | For | If | Rows
+    | Columns)
+Guarded: TypeAlias = Compute | Load | Store | Gather | Scatter | Item
 
 
 class SlotKind(Enum):

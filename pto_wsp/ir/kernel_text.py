@@ -99,6 +99,8 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 shown = [f"%{lhs.id} @ %{rhs.id}"] + [f"{name}={_attr(value)}" for name, value in attrs]
                 yield f"{pad}{buffers[buffer.id]} += {', '.join(shown)}"
+            case k.Item(item, value, row, col):
+                yield f"{pad}{item.name} = item %{value.id}{_at(row, col)}{_guard(stmt)}".ljust(_TYPE_COLUMN) + f" # {item.dtype}"
             case k.Print(_, label, value):
                 yield f"{pad}print {f'{label!r}, ' if label else ''}{_operand(value)}"
             case k.FiniteCheck(_, value, what, sources):

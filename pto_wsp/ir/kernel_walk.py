@@ -17,11 +17,13 @@ from pto_wsp.ir.kernel import (
     For,
     Gather,
     If,
+    Item,
     Kernel,
     Load,
     Print,
     Read,
     Rows,
+    ScalarOperand,
     Scatter,
     Stmt,
     Store,
@@ -40,7 +42,8 @@ def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
             return (stmt.body,)
         case If():
             return (stmt.then, stmt.other)
-        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | FiniteCheck():
+        case (Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Item() | Print()
+              | FiniteCheck()):
             return ()
         case _:
             assert_never(stmt)
@@ -53,7 +56,8 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
             return replace(stmt, body=change(stmt.body))
         case If():
             return replace(stmt, then=change(stmt.then), other=change(stmt.other))
-        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | FiniteCheck():
+        case (Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Item() | Print()
+              | FiniteCheck()):
             return stmt
         case _:
             assert_never(stmt)
@@ -72,7 +76,7 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
     match stmt:
         case Compute(_, _, operands):
             return tuple(o for o in operands if isinstance(o, Value))
-        case Store() | Write():
+        case Store() | Write() | Item():
             return (stmt.value,)
         case Gather(_, _, index):
             return (index,)
@@ -102,7 +106,7 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
     match stmt:
         case Compute(_, _, operands):
             return replace(stmt, operands=tuple(change(o) if isinstance(o, Value) else o for o in operands))
-        case Write() | Store():
+        case Write() | Store() | Item():
             return replace(stmt, value=change(stmt.value))
         case Gather(_, _, index):
             return replace(stmt, index=change(index))
@@ -155,6 +159,36 @@ def prints_of(kernel: Kernel) -> Mapping[int, Print]:
 def verb_of(stmt: Gather | Scatter) -> str:
     """Return the word for a statement on rows of a parameter, which is also the name of the op that does the same on tiles."""
     return "gather" if isinstance(stmt, Gather) else "scatter_add" if stmt.add else "scatter"
+
+
+def items_of(body: Body) -> frozenset[s.ItemRef]:
+    """Return the items that a body reads from tiles."""
+    return frozenset(stmt.item for stmt in walk(body) if isinstance(stmt, Item))
+
+
+def scalars_of(stmt: Stmt) -> tuple[s.Scalar, ...]:
+    """Return the scalars that a statement evaluates itself, without those of its bodies."""
+    match stmt:
+        case Compute(_, _, operands):
+            return tuple(o.value for o in operands if isinstance(o, ScalarOperand))
+        case Load() | Store():
+            return tuple(node for node in (stmt.row, stmt.col, stmt.valid_rows, stmt.valid_cols) if node is not None)
+        case Gather() | Scatter():
+            return (stmt.col,) if stmt.valid is None else (stmt.col, stmt.valid)
+        case Item():
+            return (stmt.row, stmt.col)
+        case Print():
+            return (stmt.value.value,) if isinstance(stmt.value, ScalarOperand) else ()
+        case FiniteCheck():
+            return tuple(source.operand.value for source in stmt.sources if isinstance(source.operand, ScalarOperand))
+        case For():
+            return (stmt.start, stmt.stop, stmt.step)
+        case If():
+            return (stmt.condition,)
+        case Alloc() | Read() | Write() | Accumulate() | Rows() | Columns():
+            return ()
+        case _:
+            assert_never(stmt)
 
 
 def piece_of(stmt: Load | Store) -> tuple[int, int]:

@@ -199,6 +199,15 @@ class ParamScalar:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemRef:
+    """An element of a tile that a kernel has read as a scalar; `name` is the user's, `id` is unique in the kernel."""
+
+    name: str
+    id: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
 class ParamExtent:
     """The number of valid rows (dim 0) or columns (dim 1) of a kernel's parameter."""
 
@@ -275,7 +284,7 @@ class Sum:
 
 
 Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | KernelIs | TaskIndex | CalendarEntry | ReplicaIndex | SymbolRef
-                     | ParamScalar | ParamExtent | DimOf | StrideOf | Element | SlotValue | Unary | Binary | Select | Sum)
+                     | ParamScalar | ItemRef | ParamExtent | DimOf | StrideOf | Element | SlotValue | Unary | Binary | Select | Sum)
 
 
 # -- construction, with simplifications that keep printed expressions close to the user's ------------------------------
@@ -424,7 +433,7 @@ def is_unsigned(node: Scalar) -> bool:
     Differences, negations and results with a signed operand are signed; except a maximum with one unsigned operand, which is not below it.
     """
     match node:
-        case SymbolRef(dtype=dtype) | ParamScalar(dtype=dtype):
+        case SymbolRef(dtype=dtype) | ParamScalar(dtype=dtype) | ItemRef(dtype=dtype):
             return dtype is not None and dtype.exceeds_i64
         case Element(tensor):
             return tensor.dtype.exceeds_i64
@@ -450,11 +459,11 @@ def _as_kind(kind: DType, value: Number) -> Number:
 
 
 def scalar_dtype(node: Scalar) -> DType:
-    """Return I64, F64 or BOOL: the dtype in which `node` is computed (a `ParamScalar` or symbol: the class of its dtype)."""
+    """Return I64, F64 or BOOL: the dtype in which `node` is computed (of a parameter, symbol or item: the class of its dtype)."""
     match node:
         case Const(value):
             return DType.BOOL if isinstance(value, bool) else DType.F64 if isinstance(value, float) else DType.I64
-        case SymbolRef() | ParamScalar():
+        case SymbolRef() | ParamScalar() | ItemRef():
             return _wide(node.dtype or DType.I64)
         case Element():
             return _wide(node.tensor.dtype)
@@ -551,7 +560,7 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
             return f"get({name!r}, {print_scalar(default)})"
         case SymbolRef(name="", default=int(default)):
             return f"DenseDyn({default})"      # an axis that no workload has named
-        case Var(name) | AxisName(name) | SymbolRef(name) | ParamScalar(name):
+        case Var(name) | AxisName(name) | SymbolRef(name) | ParamScalar(name) | ItemRef(name):
             return name
         case BracketIndex(position):
             return f"params[{position}]"

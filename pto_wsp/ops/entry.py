@@ -24,6 +24,7 @@ from pto_wsp.calls import Decorator, F
 from pto_wsp.calls import bind as bind
 from pto_wsp.errors import OutsideTraceError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.rounding import NUMBERS, Array
 from pto_wsp.ops.traits import Neutral, Side
@@ -81,6 +82,10 @@ class Emitter(Protocol):
 
     def stack(self, tiles: object, axis: object) -> Any:
         """Return tiles of one type as a stack, along a new leading axis."""
+        ...
+
+    def element(self, tile: Operand, row: object, col: object) -> Symbolic:
+        """Append the read of one element of a tile, and return it as a scalar."""
         ...
 
 

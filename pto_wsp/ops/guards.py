@@ -1,7 +1,7 @@
 """Number the run-time guards of a kernel.
 
 Each load from and each store to a Tensor parameter has a guard: the moved piece must be inside the region. Each op with indices has
-one: the indices must be inside the axis.
+one: the indices must be inside the axis. So has a read of one element whose row or column is known only at run time.
 
 >>> [guard.what for guard in guards_of(kernel)]
 ['load x[row, 0]']
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from pto_wsp.ir.kernel import Compute, Gather, Guarded, Kernel, Load, Scatter, Store, TensorParam, Value
+from pto_wsp.ir.kernel import Compute, Gather, Guarded, Item, Kernel, Load, Scatter, Store, TensorParam, Value
 from pto_wsp.ir.kernel_walk import verb_of, walk
-from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.scalar import Const, print_scalar
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.source import UNKNOWN, Span
@@ -38,7 +38,8 @@ def guards_of(kernel: Kernel) -> tuple[Guard, ...]:
     tensors = {p.name for p in kernel.params if isinstance(p, TensorParam)}
     return tuple(_guard(stmt) for stmt in walk(kernel.body)
                  if isinstance(stmt, Gather | Scatter) or (isinstance(stmt, Load | Store) and stmt.param in tensors)
-                 or (isinstance(stmt, Compute) and takes_indices(stmt)))
+                 or (isinstance(stmt, Compute) and takes_indices(stmt))
+                 or (isinstance(stmt, Item) and not (isinstance(stmt.row, Const) and isinstance(stmt.col, Const))))
 
 
 def takes_indices(stmt: Compute) -> bool:
@@ -56,6 +57,8 @@ def transposes(stmt: Compute) -> bool:
 def _guard(stmt: Guarded) -> Guard:
     if isinstance(stmt, Gather | Scatter):
         return Guard(f"{verb_of(stmt)} of rows of {stmt.param}", stmt, stmt.span)
+    if isinstance(stmt, Item):
+        return Guard(f"item [{print_scalar(stmt.row)}, {print_scalar(stmt.col)}] of {stmt.value.type!r}", stmt, stmt.span)
     if isinstance(stmt, Compute):
         axis = next(value for name, value in stmt.attrs if name == "axis")
         tile = next(o.type for o in stmt.operands if isinstance(o, Value))

@@ -39,7 +39,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(("float", "int", "long", "half", "bfloat16", "double", "bool"), "x.astype(DType.F32) and the like"),
     **dict.fromkeys(("nonzero", "argwhere", "masked_select", "compress"),
                     "a tile has one shape: pto.where(mask, x, 0) keeps it, pto.rowsum(mask) counts"),
-    **dict.fromkeys(("item", "tolist", "numpy", "cpu", "copy", "clone", "data"),
+    **dict.fromkeys(("tolist", "numpy", "cpu", "copy", "clone", "data"),
                     "a tile is known only at run time: pto.print(x) shows it, pto.store(out, x) keeps it"),
     **dict.fromkeys(("randn", "normal"), "write it, of two uniform tiles: pto.sqrt(-2 * pto.log(1 - u)) * pto.cos(2 * math.pi * v), "
                     "with u and v of pto.random(shape, seed, counter)"),

@@ -17,7 +17,7 @@ from pto_wsp.source import here
 
 Picked: TypeAlias = tuple[int, int, int]   # first, count, step
 WHOLE = slice(None)
-_RUN_TIME = "offsets into a tile are constants; pto.load(T, (row, col), shape=(r, c)) reads a piece of a Tensor parameter anywhere"
+_RUN_TIME = "offsets into a tile are constants; pto.load(T, (row, col), shape=(r, c)) and pto.item(x, row, col) read anywhere"
 
 
 def pick(item: object, extent: int, what: str) -> Picked:

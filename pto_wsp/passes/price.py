@@ -62,7 +62,7 @@ def verify_after_price_tasks(plan: TaskPlan) -> None:
     """No price refers to a kernel's parameters, or to names of a key, any more."""
     for task in submits(plan):
         leaves = (*s.leaves(task.cost), *s.leaves(task.traffic))
-        if any(isinstance(leaf, s.ParamExtent | s.ParamScalar | s.AxisName | s.BracketIndex) for leaf in leaves):
+        if any(isinstance(leaf, s.ParamExtent | s.ParamScalar | s.ItemRef | s.AxisName | s.BracketIndex) for leaf in leaves):
             raise InternalError("a price was not instantiated", print_scalar(task.cost))
 
 

@@ -68,6 +68,8 @@ def describe(guard: Guard, fault: IndexFault | PieceFault | None) -> ErrorParts:
     match guard.stmt:
         case k.Load() | k.Store():
             return _piece(f"{guard.what} lies outside the region that is bound", fault if isinstance(fault, PieceFault) else None)
+        case k.Item():
+            return _element(guard.what, fault if isinstance(fault, PieceFault) else None)
         case k.Compute():
             return _outside(guard, index)
         case k.Gather() | k.Scatter() if index is not None and index.row < 0:
@@ -81,6 +83,13 @@ def _outside(guard: Guard, index: IndexFault | None) -> ErrorParts:
     allowed = "an index inside" if index is None else f"0 .. {index.extent - 1}" if index.extent else "none: nothing is there"
     index_text = None if index is None else f"{index.value}, at row {index.row} and column {index.col} of the index"
     return ErrorParts(f"{guard.what}: an index lies outside", allowed, index_text)
+
+
+def _element(what: str, fault: PieceFault | None) -> ErrorParts:
+    if fault is None:
+        return ErrorParts(f"{what} lies outside the tile", "a row and a column of the tile", None)
+    return ErrorParts(f"{what} lies outside the tile", f"row 0 .. {fault.last_row}, column 0 .. {fault.last_col}",
+                      f"row {fault.row}, column {fault.col}")
 
 
 def _piece(what: str, fault: PieceFault | None) -> ErrorParts:

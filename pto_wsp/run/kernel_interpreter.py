@@ -77,6 +77,7 @@ class _KernelRun:
     values: dict[int, Array] = field(default_factory=dict)
     buffers: dict[int, Array] = field(default_factory=dict)
     variables: dict[s.Var, int] = field(default_factory=dict)
+    items: dict[s.ItemRef, s.Number] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.arrays = {p.name: _as_array(self.args[p.name]) for p in self.kernel.memory_params}
@@ -113,6 +114,8 @@ class _KernelRun:
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 product = (self.values[lhs.id], self.values[rhs.id], self.buffers[buffer.id])
                 self.buffers[buffer.id] = evaluate(matmul, product, buffer.type, attrs)
+            case k.Item(item):
+                self.items[item] = self.element(stmt)
             case k.Print(value=value):
                 if self.show is not None:
                     self.show(stmt, self.operand(value))
@@ -144,6 +147,15 @@ class _KernelRun:
     def fail(self, stmt: k.Guarded, fault: IndexFault | PieceFault | None = None) -> NoReturn:
         """End the run at a statement's guard: by the number that passes wrote into it, otherwise by its position."""
         raise _GuardFailed(Failure(self.guards[id(stmt)] if stmt.guard is None else stmt.guard, fault))
+
+    def element(self, stmt: k.Item) -> s.Number:
+        """Return an element of a tile as a number of its class; fails at the guard if it is outside."""
+        tile, row, col = self.values[stmt.value.id], self.whole(stmt.row), self.whole(stmt.col)
+        rows, cols = stmt.value.type.shape
+        if not (0 <= row < rows and 0 <= col < cols):
+            self.fail(stmt, PieceFault(row, col, rows - 1, cols - 1))
+        element, dtype = tile[row, col], stmt.item.dtype
+        return float(element) if dtype.is_real else bool(element) if dtype.is_bool else int(element)
 
     def operand(self, operand: k.Operand) -> Array:
         """Return an operand as an array; a scalar is [1, 1]."""
@@ -220,7 +232,7 @@ class _KernelRun:
         return s.evaluate(node, self.leaf)
 
     def leaf(self, node: s.Scalar) -> s.Number:
-        """Return the value of a parameter, an extent or a loop variable."""
+        """Return the value of a parameter, an extent, a loop variable or an item."""
         match node:
             case s.ParamScalar(name):
                 return self.numbers[name]
@@ -228,6 +240,8 @@ class _KernelRun:
                 return int(self.arrays[name].shape[dim])
             case s.Var():
                 return self.variables[node]
+            case s.ItemRef():
+                return self.items[node]
             case _:
                 unreachable(f"scalar in a kernel: {print_scalar(node)}")
 

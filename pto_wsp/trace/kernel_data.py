@@ -257,6 +257,9 @@ class _Retrace:
                 return result
             case k.Write(buffer, value):
                 self._trace.assign(self._buffer(buffer), self._value(value))
+            case k.Item(item, value, row, col):
+                check_name("an item", item.name)
+                self._trace.item(self._value(value), self._scalar(row).node, self._scalar(col).node, item.name)
             case k.Print(_, label, value):
                 print_(label, self._value(value) if isinstance(value, k.Value) else self._scalar(value.value))
             case _:
@@ -335,8 +338,8 @@ class _Retrace:
             case s.ParamExtent(name, dim):
                 if not isinstance(self._params.get(name), k.TileParam | k.TensorParam) or dim not in (0, 1):
                     refuse(f"the extent {node!r:.80}", expected="rows or columns of a Tile or Tensor parameter")
-            case s.Var():
-                pass      # the trace checks that the loop is open
+            case s.Var() | s.ItemRef():
+                pass      # the trace checks that the loop, or the body of the item, is open
             case _:
                 refuse(f"the scalar {node!r:.80}", expected="a scalar of the kernel")
 

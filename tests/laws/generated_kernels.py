@@ -145,6 +145,8 @@ def _apply(step: Step, values: list[Any], n: Any) -> Any:
             return _run_loop(step, operands, n)
         case "branch":
             return _run_branch(step, operands, n)
+        case "item":
+            return _use_item(step, operands, n)
         case "move":
             return apply_move(step.extra[0], operands[0], step.extra[1])
         case _:
@@ -184,6 +186,36 @@ def _run_branch(step: Step, operands: list[Any], n: Any) -> Any:
     return pto.load(held)
 
 
+def _use_item(step: Step, operands: list[Any], n: Any) -> Any:
+    """Read an element as a scalar: an operand, the bound of a loop, a condition, or again in each turn of a loop."""
+    use, op, at, computed = step.extra
+    value, source = operands
+    row, col = ((n + at[0]) % source.shape[0], (n + at[1]) % source.shape[1]) if computed else at
+    if use == "number":
+        return getattr(pto, op)(value, pto.item(source, row, col))
+    held = pto.alloc(value.shape, value.dtype, init=1)
+    first = pto.item(source, row, col)
+    match use:
+        case "bound":
+            for j in pto.range(first.min(3)):
+                held[:] = getattr(pto, op)(held, value)
+                with pto.when(j < first):
+                    held[:] = pto.maximum(held, first)
+        case "condition":
+            with pto.when(first > 1):
+                held[:] = value
+            with pto.otherwise():
+                held[:] = getattr(pto, op)(value, first)
+        case "turns":
+            for j in pto.range(3):
+                now = pto.item(held, j % value.shape[0], 0)
+                with pto.when((now == first) | (j == 1)):
+                    held[:] = getattr(pto, op)(value, now)
+        case _:
+            raise AssertionError(use)
+    return pto.load(held)
+
+
 # ---- drawing ----
 
 @dataclass
@@ -220,7 +252,7 @@ def _draw_step(draw: Callable[..., Any], values: list[_Drawn]) -> Step:
     x = values[at]
     kinds = ["cast", "transpose", "expand", "reduce", "where", "triangle", "move", "move"]
     if x.dtype is not DType.BOOL:
-        kinds += ["binary", "binary", "unary", "compare", "iota", "full", "loop", "branch", "number"]
+        kinds += ["binary", "binary", "unary", "compare", "iota", "full", "loop", "branch", "number", "item", "item"]
         kinds += ["matmul"] if x.dtype in (DType.I8, I32, DType.I64) else []
     kind = draw(st.sampled_from(kinds))
     step, result = _KINDS[kind](draw, values, at, x)
@@ -348,6 +380,15 @@ def _move(draw: Callable[..., Any], values: list[_Drawn], at: int, x: _Drawn) ->
     return Step("move", (at,), None, (name, extra)), _Drawn(shape, dtype, x.open_zero and dtype.is_float)
 
 
+def _item(draw: Callable[..., Any], values: list[_Drawn], at: int, x: _Drawn) -> tuple[Step, _Drawn]:
+    source = draw(st.sampled_from([k for k, v in enumerate(values) if v.dtype is x.dtype]))
+    op = draw(st.sampled_from(("add", "sub", "mul", "maximum", "minimum")))
+    use = draw(st.sampled_from(("number", "condition", "turns", *(() if x.dtype.is_float else ("bound",)))))
+    place = draw(st.integers(0, values[source].shape[0] - 1)), draw(st.integers(0, values[source].shape[1] - 1))
+    opened = x.dtype.is_float and (x.open_zero or values[source].open_zero or op in ZERO_OPEN)
+    return Step("item", (at, source), None, (use, op, place, draw(st.booleans()))), _Drawn(x.shape, x.dtype, opened)
+
+
 _KINDS = {"binary": _binary, "branch": _branch, "cast": _cast, "compare": _compare, "expand": _expand, "full": _full, "iota": _iota,
-          "loop": _loop, "matmul": _matmul, "move": _move, "number": _number, "reduce": _reduce, "transpose": _transpose,
+          "item": _item, "loop": _loop, "matmul": _matmul, "move": _move, "number": _number, "reduce": _reduce, "transpose": _transpose,
           "triangle": _triangle, "unary": _unary, "where": _where}

@@ -64,6 +64,7 @@ class _GoldenFunction:
         self.values: dict[int, str] = {}
         self.buffers: dict[int, str] = {}
         self.variables: dict[s.Var, str] = {}
+        self.items: dict[s.ItemRef, str] = {}
         self.lines = Lines(kernel.span.line)
 
     def whole(self, name: str) -> tuple[str, ...]:
@@ -135,6 +136,10 @@ class _GoldenFunction:
                 if other:
                     self.lines.out.append(f"{INDENT * depth}else:")
                     self.body_or_pass(other, depth + 1)
+            case k.Item(item, value, row, col):
+                self.items[item] = self.scope.take(python_ident(item.name, "item"))
+                at = f"{self.scalar(row)}, {self.scalar(col)}"
+                self.lines.put(depth, f"{self.items[item]} = {self.values[value.id]}[{at}].item()", stmt.span)
             case k.Print():
                 pass
             case k.Accumulate() | k.FiniteCheck() | k.Rows() | k.Columns():
@@ -206,7 +211,7 @@ class _GoldenFunction:
         return spell_scalar(node, self.leaf)
 
     def leaf(self, node: s.Scalar) -> str:
-        """Return the name of a parameter, an extent or a loop variable."""
+        """Return the name of a parameter, an extent, a loop variable or an item."""
         match node:
             case s.ParamScalar(name):
                 return self.params[name]
@@ -214,6 +219,8 @@ class _GoldenFunction:
                 return f"{self.params[name]}.shape[{dim}]"
             case s.Var():
                 return self.variables[node]
+            case s.ItemRef():
+                return self.items[node]
             case _:
                 unreachable(f"scalar in a kernel: {print_scalar(node)}")
 

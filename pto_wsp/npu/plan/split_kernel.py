@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from pto_wsp.errors import InternalError
+from pto_wsp.errors import InternalError, NpuOpError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.kernel_text import print_kernel
@@ -22,6 +22,7 @@ from pto_wsp.npu.plan.descriptors import NpuUse
 from pto_wsp.npu.plan.flow import levels_of
 from pto_wsp.npu.plan.parts import Distributed, Part, SplitKernel, distribute, part_of
 from pto_wsp.npu.plan.passes import PART_PASSES
+from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import unit_of
 from pto_wsp.passes.kernel.passes import KernelObserver, any_use
@@ -38,6 +39,7 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     if kernel.cpp_body is not None:   # a user's own body takes all parameters
         return SplitKernel((Part(kernel, unit_of(kernel), use.access, tuple(p.name for p in kernel.memory_params),
                                  tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
+    _refuse_items(kernel)
     run = (runner or Runner()).run
     flow = open_circles(kernel, use, observe)
     of = flow.of
@@ -61,6 +63,15 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
         if observe is not None:
             observe("split_kernel", of.kernel, part.kernel)
     return SplitKernel(tuple(parts), crossings)
+
+
+def _refuse_items(kernel: k.Kernel) -> None:
+    """Raise N103 for an item in a kernel of the cube core: its parts on other cores would have to read the item again."""
+    item = next((stmt for stmt in walk(kernel.body) if isinstance(stmt, k.Item)), None)
+    if item is not None and unit_of(kernel) is Unit.CUBE:
+        raise NpuOpError(f"kernel `{kernel.name}`: a kernel that multiplies matrices reads no item on the NPU", item.span,
+                         expected="a kernel of vector work alone", found=f"`pto.item` for `{item.item.name}`, and a matrix product",
+                         help="read the number in the workload, K[table[b, j]], or pass it as a Scalar parameter")
 
 
 def _local_names(kernel: k.Kernel, part: Distributed) -> dict[str, str]:

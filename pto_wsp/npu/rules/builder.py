@@ -243,6 +243,7 @@ class Builder:
         self.target: ChipTile | None = None     # the buffer in which the current operation computes its result
         self.rows: ValidRows | None = None       # set if the statement needs only the rows that the outputs have
         self.positive: set[s.Scalar] = set()            # extents known to be at least 1 from here on
+        self.items: dict[s.ItemRef, s.Var] = {}
         self.ranges: dict[s.Var, tuple[s.Scalar, s.Scalar]] = {}   # of the loops around the statement
         self.access = dict(zip((p.name for p in use.kernel.memory_params), use.access, strict=True))
         self.reaches: list[tp.MovedRegion] = []
@@ -416,8 +417,10 @@ class Builder:
         return s.Var(self._fresh(name), next(self._var_ids))
 
     def scalar(self, value: s.Scalar) -> s.Scalar:
-        """Return a scalar of the kernel with the extents substituted that all tasks share."""
+        """Return a scalar of the kernel with the extents substituted that all tasks share, and the variables of items."""
         def known(node: s.Scalar) -> s.Scalar | None:
+            if isinstance(node, s.ItemRef):
+                return self.items[node]
             if not isinstance(node, s.ParamExtent):
                 return None
             access = self.access[node.name]

@@ -382,6 +382,18 @@ def _element(b: Builder, index: ChipTile, n: s.Var) -> s.Var:
     return var
 
 
+def read_item(b: Builder, stmt: k.Item) -> None:
+    """Emit a scalar read of an element of a tile; a run-time index outside the tile reads the nearest element."""
+    held = _numbers(b, b.held(stmt.value))
+    row, col = (_within(b, b.scalar(at), extent) for at, extent in zip((stmt.row, stmt.col), stmt.value.type.shape, strict=True))
+    var = b.items[stmt.item] = b.var(stmt.item.name)
+    b.add(tp.Peek(var, b.flat(held), s.add(s.mul(row, s.Const(held.pitch)), col), b.span))
+
+
+def _within(b: Builder, index: s.Scalar, extent: int) -> s.Scalar:
+    return index if isinstance(index, s.Const) else _smaller(b, _at_least_0(b, index), s.Const(extent - 1))
+
+
 def _sum(b: Builder, old: ChipTile, new: ChipTile, dtype: DType) -> ChipTile:
     wide = computed_in(add.name, dtype)
     out = b.like(new, f"{new.name}_sum", wide)

@@ -39,13 +39,14 @@ from pto_wsp.npu.rules.lanes import copy, copy_tile
 from pto_wsp.npu.rules.masks import pack_comparison, packed_masks
 from pto_wsp.npu.rules.operands import ON_CHIP, round_result, storage_dtype
 from pto_wsp.npu.rules.registry import LACKING, RULES, WRAPPED
-from pto_wsp.npu.select.memory import gather, load, scatter, store, valid_part
+from pto_wsp.npu.select.memory import gather, load, read_item, scatter, store, valid_part
 from pto_wsp.ops.rounding import print_dtypes
 from pto_wsp.ops.spec import Convert, Elementwise, Expand, RowReduce
 from pto_wsp.ops.table import TABLE, find
 from pto_wsp.passes.kernel.context import use_counts
 from pto_wsp.values import dataclass
 
+ITEMS = (*(dtype for dtype in ON_CHIP if dtype.is_integer and storage_dtype(dtype) is dtype), DType.I64)     # read by the scalar unit
 MOVED = (DType.I64, DType.U64)                 # loaded, stored, and read as an index by the scalar unit
 _INSTEAD: Mapping[DType, DType] = {DType.F64: DType.F32, DType.I64: DType.I32, DType.U64: DType.I32, DType.FP8E4M3: DType.BF16,
                                    DType.FP8E5M2: DType.BF16, DType.U32: DType.I32}
@@ -72,13 +73,16 @@ def check_statement(kernel: k.Kernel, stmt: k.Stmt, arch: Arch) -> None:
         case k.Load(result) | k.Gather(result):
             what, works = "a load", (*ON_CHIP, *MOVED)
             wrong = None if result.type.dtype in works else result.type.dtype
+        case k.Item(item):
+            what, works = "a read of one item", ITEMS
+            wrong = None if item.dtype in works else item.dtype
         case k.Alloc(buffer):
             what, works = "a buffer", ON_CHIP
             wrong = None if buffer.type.dtype in ON_CHIP else buffer.type.dtype
         case _:
             return
     if wrong is not None:
-        instead = _INSTEAD.get(wrong, DType.F32)
+        instead = DType.I32 if isinstance(stmt, k.Item) else _INSTEAD.get(wrong, DType.F32)
         raise NpuOpError(f"kernel `{kernel.name}`: {arch.name} does not run {what} on {wrong}", stmt.span, expected=print_dtypes(works),
                          found=f"{wrong}, for {arch.name}", help=f"convert it first: pto.cast(x, {instead!r})" if wrong in ON_CHIP else
                          f"hold the data as {instead!r}, which they compute on")
@@ -358,6 +362,8 @@ class _VectorSelection:
                 b.values[stmt.result.id] = gather(b, stmt)
             case k.Scatter():
                 scatter(b, stmt)
+            case k.Item():
+                read_item(b, stmt)
             case k.Print():
                 raise NpuOpError(f"kernel `{b.kernel.name}`: a vector core has nowhere to print to", stmt.span,
                                  expected="kernels without `pto.print`", found=f"`pto.print` for {b.arch.name}",

@@ -21,7 +21,7 @@ from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
-Whole: TypeAlias = k.Compute | k.Gather | k.Scatter | k.Accumulate | k.Print | k.FiniteCheck | k.For | k.If
+Whole: TypeAlias = k.Compute | k.Gather | k.Scatter | k.Accumulate | k.Item | k.Print | k.FiniteCheck | k.For | k.If
 Prepare: TypeAlias = k.Load | k.Alloc | k.Read
 Memory: TypeAlias = tuple[str, int | str]   # ("param", name) or ("buffer", id)
 
@@ -166,6 +166,9 @@ class _Placement:
             case k.Print() | k.FiniteCheck():
                 self._whole(stmt)
                 self.floor = len(self.steps)   # keeps the order of failures
+            case k.Item():
+                self._whole(stmt)
+                self.floor = len(self.steps)   # later statements may name the item
             case k.Gather(result):
                 self._whole(stmt)
                 self._define(result, len(self.steps), local=False)
@@ -304,7 +307,7 @@ def _changes(stmt: k.Stmt, memory: Memory) -> bool:
             return kind == "buffer" and stmt.buffer.id == key
         case k.For() | k.If() | k.Rows() | k.Columns():
             return any(_changes(inner, memory) for body in bodies_of(stmt) for inner in body)
-        case k.Compute() | k.Load() | k.Gather() | k.Read() | k.Print() | k.FiniteCheck():
+        case k.Compute() | k.Load() | k.Gather() | k.Read() | k.Item() | k.Print() | k.FiniteCheck():
             return False
         case _:
             assert_never(stmt)

@@ -13,8 +13,20 @@ from functools import partial
 
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.kernel_walk import Body, bodies_of, buffers_written, map_bodies, map_uses, result_of, stores, uses_of, walk
-from pto_wsp.ir.scalar import Scalar, Var, leaves
+from pto_wsp.ir.kernel_walk import (
+    Body,
+    bodies_of,
+    buffers_written,
+    items_of,
+    map_bodies,
+    map_uses,
+    result_of,
+    scalars_of,
+    stores,
+    uses_of,
+    walk,
+)
+from pto_wsp.ir.scalar import ItemRef, Scalar, leaves
 from pto_wsp.ops.entries.movement import picked, slice_
 from pto_wsp.ops.guards import guards_of
 from pto_wsp.ops.spec import Elementwise, Expand, RowReduce
@@ -101,18 +113,19 @@ def drop_dead_code(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     Stores stay, and so do guarded statements, because a run may end there. A buffer whose initial value is never read is not filled.
     """
     body = kernel.body
-    while (live := _live(body, frozenset(), {b.id for b in _used_buffers(body)})) != body:
+    while (live := _live(body, frozenset(), {b.id for b in _used_buffers(body)}, _named_items(body))) != body:
         body = live
     return replace(kernel, body=body)
 
 
 def verify_after_drop_dead_code(kernel: k.Kernel) -> None:
-    """Every result is used but guarded ones; every buffer that is made is written or read; no loop is empty."""
+    """Every result is used but guarded ones, and every item; every buffer that is made is written or read; no loop is empty."""
     used = {value.id for stmt in kernel.body for value in uses_of(stmt)}
     for stmt in walk(kernel.body):
         result = result_of(stmt)
         assert result is None or result.id in used or _may_fail(stmt), f"nothing uses %{result.id}"
         assert not bodies_of(stmt) or any(bodies_of(stmt)), "a loop is empty"
+    assert items_of(kernel.body) == _named_items(kernel.body), "an item is read for nothing"
     made = {stmt.buffer.id for stmt in walk(kernel.body) if isinstance(stmt, k.Alloc)}
     assert made == {buffer.id for buffer in _used_buffers(kernel.body)}, "a buffer is made for nothing"
 
@@ -121,8 +134,16 @@ def _used_buffers(body: Body) -> set[k.Buffer]:
     return {stmt.buffer for stmt in walk(body) if isinstance(stmt, k.Read | k.Write | k.Accumulate)}
 
 
-def _live(body: Body, after: frozenset[int], in_use: set[int]) -> Body:
-    """Return the live statements of a body. `after`: buffers read after the body; `in_use`: buffers that some statement reads or writes."""
+def _named_items(body: Body) -> frozenset[Scalar]:
+    """Return the items that some scalar names."""
+    return frozenset(leaf for stmt in walk(body) for node in scalars_of(stmt) for leaf in leaves(node) if isinstance(leaf, ItemRef))
+
+
+def _live(body: Body, after: frozenset[int], in_use: set[int], named: frozenset[Scalar]) -> Body:
+    """Return the live statements of a body.
+
+    `after`: buffers read after the body; `in_use`: buffers that some statement reads or writes; `named`: items that a scalar names.
+    """
     out: list[k.Stmt] = []
     used: set[int] = set()
     needed = set(after)
@@ -139,6 +160,8 @@ def _live(body: Body, after: frozenset[int], in_use: set[int]) -> Body:
                 continue
             case k.Alloc(buffer) if buffer.id not in in_use:
                 continue
+            case k.Item(item) if item not in named:
+                continue
             case k.Alloc(buffer, init):
                 wanted = (init or 0) if buffer.id in needed else None
                 stmt = stmt if wanted == init else replace(stmt, init=wanted)
@@ -147,7 +170,7 @@ def _live(body: Body, after: frozenset[int], in_use: set[int]) -> Body:
                 needed.add(buffer.id)
             case _ if bodies_of(stmt):
                 needed |= {inner.buffer.id for inner in walk((stmt,)) if isinstance(inner, k.Read)}   # the next iteration reads
-                stmt = map_bodies(stmt, partial(_live, after=frozenset(needed), in_use=in_use))
+                stmt = map_bodies(stmt, partial(_live, after=frozenset(needed), in_use=in_use, named=named))
                 if not any(bodies_of(stmt)):
                     continue
             case _:
@@ -227,16 +250,17 @@ def _movable_statements(loop: k.For) -> frozenset[int]:
     """Return the id() of each statement of the loop's body that can be hoisted and is worth hoisting."""
     made = {result.id for stmt in walk(loop.body) if (result := result_of(stmt)) is not None}
     stored, written = stores(loop), buffers_written(loop)
+    varying: frozenset[Scalar] = items_of(loop.body) | {loop.var}
     same: dict[int, k.Stmt] = {}        # invariant statements, by result
     for stmt in loop.body:
         result = result_of(stmt)
         if result is None or any(value.id in made and value.id not in same for value in uses_of(stmt)):
             continue
         match stmt:
-            case k.Compute(_, _, operands):
-                fixed = stmt.guard is None and not _follows(loop.var, *(o.value for o in operands if isinstance(o, k.ScalarOperand)))
+            case k.Compute():
+                fixed = stmt.guard is None and not _follows(varying, stmt)
             case k.Load():
-                fixed = stmt.guard is None and not stored and not _follows(loop.var, stmt.row, stmt.col, stmt.valid_rows, stmt.valid_cols)
+                fixed = stmt.guard is None and not stored and not _follows(varying, stmt)
             case k.Read():
                 fixed = stmt.buffer.id not in written
             case _:
@@ -252,8 +276,9 @@ def _movable_statements(loop: k.For) -> frozenset[int]:
     return frozenset(moved)
 
 
-def _follows(var: Var, *nodes: Scalar | None) -> bool:
-    return any(var in leaves(node) for node in nodes if node is not None)
+def _follows(varying: frozenset[Scalar], stmt: k.Stmt) -> bool:
+    """Tell whether a statement evaluates a scalar that differs from turn to turn."""
+    return any(leaf in varying for node in scalars_of(stmt) for leaf in leaves(node))
 
 
 def _is_costly(stmt: k.Stmt) -> bool:

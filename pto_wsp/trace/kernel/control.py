@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import NoReturn
 
 from pto_wsp.calls import user_call
-from pto_wsp.errors import CarriedValueError, ConditionError, NumberError, SymbolicControlError
+from pto_wsp.errors import CarriedValueError, ConditionError, LoopBoundError, NumberError, SymbolicControlError
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.item_bounds import most
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.source import here, user_frame
@@ -32,7 +33,8 @@ def range_(start: object, stop: object = None, step: object = 1) -> TileLoop:
     """Loop at run time, like Python's range: pto.range(stop), pto.range(start, stop), pto.range(start, stop, step).
 
     The body is traced once, with the loop variable as a scalar. Bounds are integers or integer scalars of the kernel; the step is an
-    integer >= 1.
+    integer >= 1. A bound read from data by pto.item needs a limit, e.g. n.min(64).
+    Raises: T209 for a bound that is no whole number, K114 for one from data without a limit.
     """
     trace = current_kernel("range")
     first, last = (0, start) if stop is None else (start, stop)
@@ -41,6 +43,11 @@ def range_(start: object, stop: object = None, step: object = 1) -> TileLoop:
     if not isinstance(bounds[2], s.Const) or bounds[2].value < 1:
         raise NumberError("`pto.range`: the step is not a number >= 1", here(), expected="a whole number >= 1",
                           found=print_scalar(bounds[2]))
+    if most(s.sub(bounds[1], bounds[0])) is None:
+        raise LoopBoundError("`pto.range`: the number of turns comes from data and has no limit", here(),
+                             expected="bounds with a limit, which cycles are counted by",
+                             found=f"{print_scalar(bounds[0])} .. {print_scalar(bounds[1])}",
+                             help="say the most that it can be: n.min(64), n.min(table.shape[1]); and the least of a start: n.max(0)")
     return TileLoop(trace, bounds)
 
 
@@ -100,7 +107,7 @@ def when(condition: object) -> KernelBranch:
     if is_tile(condition) or isinstance(condition, TileStack):
         raise ConditionError("`pto.when` takes a condition on scalars, not on the elements of a tile", here(),
                              expected="a comparison of scalars, e.g. n > 4", found=repr(condition),
-                             help="choose element by element: pto.where(mask, a, b)")
+                             help="one element as a scalar: pto.item(x, row, col) > 0; element by element: pto.where(mask, a, b)")
     if not isinstance(condition, Symbolic):
         raise ConditionError("`pto.when` takes a condition that is known only when the kernel runs", here(),
                              expected="a comparison of scalars, e.g. n > 4", found=f"{type(condition).__name__}: {condition!r:.60}",

@@ -21,7 +21,7 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import array_names
 from pto_wsp.ops.entries import compare, elementwise, functions, matmul, movement
-from pto_wsp.ops.entry import Operand, active, bind
+from pto_wsp.ops.entry import Operand, active, bind, user_call
 from pto_wsp.ops.other_names import instead_of
 from pto_wsp.ops.slices import axes_of, print_item
 from pto_wsp.source import here
@@ -89,6 +89,12 @@ class TileOperators:
     def dtype(self) -> DType:
         """The element type."""
         return self.type.dtype
+
+    @user_call("item")
+    def item(self, row: object = None, col: object = None) -> Symbolic:
+        """Return the element (row, col) as a scalar of the kernel, as `pto.item` does; a tile [1, 1] needs no index."""
+        row, col = row if isinstance(row, tuple | list) and len(row) == 2 and col is None else (row, col)
+        return active("item").element(self, row, col)
 
     @property
     def T(self) -> Operand:
@@ -231,13 +237,13 @@ class TileOperators:
                 "pto.where(mask, a, b), and join masks with &, | and ~")
 
     def __int__(self) -> NoReturn:
-        _refuse("int", "a tile is known only at run time; take a number from a Scalar or Constexpr parameter")
+        _refuse("int", "a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel")
 
     def __float__(self) -> NoReturn:
-        _refuse("float", "a tile is known only at run time; take a number from a Scalar or Constexpr parameter")
+        _refuse("float", "a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel")
 
     def __index__(self) -> NoReturn:
-        _refuse("index", "a tile is known only at run time; take a number from a Scalar or Constexpr parameter")
+        _refuse("index", "a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel")
 
     def __hash__(self) -> NoReturn:
         _refuse("hash", "keep tiles in a list or under names, not in a set or as keys")

@@ -25,7 +25,9 @@ from pto_wsp.errors import (
     NumberError,
     OperandKindError,
     OperandShapeError,
+    UnsupportedDTypeError,
     ValueUseError,
+    ViewBoundsError,
     unreachable,
 )
 from pto_wsp.ir import kernel as k
@@ -36,6 +38,7 @@ from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entries.create import expand
 from pto_wsp.ops.entry import Attrs, Operand, active
+from pto_wsp.ops.rounding import COMPUTED, print_dtypes
 from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.table import find
 from pto_wsp.source import here, user_frame
@@ -46,6 +49,8 @@ from pto_wsp.trace.kernel.stack_ops import spread, stack_tiles
 from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
 
 _ZERO = s.Const(0)
+_HELP_ITEM = "an element as a scalar: pto.item(x, row, col)"
+_HELP_INDEX = "a row and a column are both needed"
 
 
 class KernelTrace:
@@ -63,6 +68,7 @@ class KernelTrace:
         self._n_values = 0
         self._n_buffers = 0
         self._n_prints = 0
+        self._items: dict[s.ItemRef, int] = {}      # by the id of the body in which they were read
 
     # -- ops -----------------------------------------------------------------------------------------------------------
 
@@ -145,6 +151,9 @@ class KernelTrace:
                                    expected="a tile of this kernel, a "
                                    "number, or a scalar of this kernel", found=_print(value))
         node = as_scalar(value)
+        if isinstance(value, Symbolic) and any(isinstance(held, KernelTrace) and held is not self for held in value.holds):
+            raise EscapedValueError(f"{where}: `{print_scalar(node)}` belongs to another kernel", here(),
+                                    help="pass it through a parameter")
         self._check_scalar(node)
         return node
 
@@ -155,7 +164,7 @@ class KernelTrace:
         """
         if is_tile(value) or isinstance(value, TensorParamRef | bool | str | list | tuple | None):
             raise NumberError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
-                              found=_print(value))
+                              found=_print(value), help=_HELP_ITEM if is_tile(value) else _HELP_INDEX if value is None else None)
         node = self.number(where, value)
         if not s.scalar_dtype(node).is_integer:
             raise NumberError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
@@ -171,6 +180,8 @@ class KernelTrace:
                 case s.ParamScalar(name) | s.ParamExtent(name):
                     raise ValueUseError(f"`{name}` is a parameter of another kernel", here(),
                                         help="give this kernel a parameter of its own and pass it there")
+                case s.ItemRef():
+                    self._check_item(leaf)
                 case s.Var():
                     if leaf not in open_vars:
                         raise LoopVariableError(f"`{leaf.name}` is used where its loop does not run", here(),
@@ -178,6 +189,51 @@ class KernelTrace:
                 case _:
                     raise ValueUseError(f"`{print_scalar(leaf)}` is a scalar of the workload, not of the kernel", here(),
                                         help="give the kernel a Scalar[dtype] parameter and pass it there")
+
+    def _check_item(self, item: s.ItemRef) -> None:
+        """Check that the body in which an item was read is open.
+
+        Raises: K104 otherwise.
+        """
+        block = self._items.get(item)
+        if block is None or not self.blocks.is_open(block):
+            kind = "kernel" if block is None else self.blocks.kind(block)
+            raise EscapedValueError(f"the item `{item.name}` was read inside a {kind} that has ended", here(),
+                                    help=f"keep the element in a [1, 1] buffer made before the {kind}, and read the item after it")
+
+    def item(self, tile: TileValue, row: s.Scalar, col: s.Scalar, name: str = "") -> Symbolic:
+        """Append the read of an element of a tile as a scalar; return the scalar. `name`: "" for the variable it is assigned to."""
+        number = len(self._items)
+        item = s.ItemRef(name or assigned_name(user_frame()) or f"item_{number}", number, tile.dtype)
+        self._items[item] = self.blocks.innermost.id
+        self.append(k.Item(item, tile.value, row, col, span=here()))
+        return Symbolic(item, (self,))
+
+    def element(self, tile: Operand | TileOperators, row: object, col: object) -> Symbolic:
+        """Append the read of an element of a tile as a scalar, as `pto.item` does; return the scalar.
+
+        Raises: T204, T209, T301 for what does not fit.
+        """
+        if tile.dtype not in COMPUTED:
+            raise UnsupportedDTypeError("`pto.item`: the tile's elements are only moved, not computed on", here(),
+                                        expected=print_dtypes(COMPUTED), found=repr(tile), help="convert it: pto.cast(x, DType.F32)")
+        rows, cols = tile.shape
+        if row is None and col is None and rows * cols == 1:
+            row, col = 0, 0
+        elif col is None and row is not None and 1 in (rows, cols):
+            row, col = (0, row) if rows == 1 else (row, 0)
+        at = self._index("row", row, rows), self._index("column", col, cols)
+        return self.item(self.read(tile), *at)
+
+    def _index(self, what: str, value: object, extent: int) -> s.Scalar:
+        """Return an index into a tile as a scalar; a negative constant counts from the end."""
+        node = self.whole(f"`pto.item`: the {what}", value)
+        if not isinstance(node, s.Const):
+            return node
+        index = int(node.value)
+        if not -extent <= index < extent:
+            raise ViewBoundsError(f"the tile has no {what} {index}", here(), expected=f"{-extent} .. {extent - 1}", found=str(index))
+        return s.Const(index % extent)
 
     @contextmanager
     def instruction(self) -> Iterator[None]:

@@ -248,7 +248,7 @@ class WorkloadTrace:
             case s.Var(name, id) if id not in self.open_vars:
                 raise LoopVariableError(f"loop variable `{name}` is used outside its loop", span,
                                         help=f"move the call into `for {name} in P(...)`")
-            case s.ParamScalar() | s.ParamExtent():
+            case s.ParamScalar() | s.ParamExtent() | s.ItemRef():
                 raise ValueScopeError("a kernel's own scalar is used in a workload", span, found=print_scalar(node))
             case s.AxisName(name):
                 return self._axis_var(name, span)

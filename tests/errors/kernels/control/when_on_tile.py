@@ -18,4 +18,4 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
 #      |          ^^^^^^^^^^^^^^^
 #    = expected: a comparison of scalars, e.g. n > 4
 #    = found:    <Tile[4, 8, bool]>
-#    = help:     choose element by element: pto.where(mask, a, b)
+#    = help:     one element as a scalar: pto.item(x, row, col) > 0; element by element: pto.where(mask, a, b)

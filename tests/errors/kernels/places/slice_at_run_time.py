@@ -17,4 +17,4 @@ def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]], row: 
 #      |                  ^^^^^^^^^^^^^^
 #    = expected: a whole number
 #    = found:    Symbolic(row)
-#    = help:     offsets into a tile are constants; pto.load(T, (row, col), shape=(r, c)) reads a piece of a Tensor parameter anywhere
+#    = help:     offsets into a tile are constants; pto.load(T, (row, col), shape=(r, c)) and pto.item(x, row, col) read anywhere
