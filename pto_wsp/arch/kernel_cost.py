@@ -66,7 +66,7 @@ def _bytes_moved(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
             return repeated(stmt, _body(stmt.body, tiles))
         case k.Rows() | k.Columns():
             return _body(stmt.body, tiles)
-        case k.Compute() | k.Accumulate() | k.Read() | k.Write() | k.Alloc() | k.Item() | k.Print() | k.FiniteCheck():
+        case k.Compute() | k.Accumulate() | k.Read() | k.Write() | k.WritePart() | k.Alloc() | k.Item() | k.Print() | k.FiniteCheck():
             return s.Const(0)
         case _:
             assert_never(stmt)

@@ -121,6 +121,8 @@ class Stages:
                 if value.id in self.in_cube:
                     self.in_cube.add(f"#{buffer.id}")
                 return ()
+            case k.WritePart(_, value):
+                return (*self._leaving((value,)), self._work("vector", value.type.n_elements, value.type.dtype))
             case k.Alloc() | k.Item() | k.Print() | k.FiniteCheck():
                 return ()
             case k.For() | k.If() | k.Rows() | k.Columns():
@@ -349,13 +351,13 @@ def _reads(stmt: k.Stmt | None) -> list[int | str]:
         return []
     names: list[int | str] = [value.id for value in uses_of(stmt)]
     names += [f"@{leaf.id}" for node in scalars_of(stmt) for leaf in s.leaves(node) if isinstance(leaf, s.ItemRef)]
-    if isinstance(stmt, k.Read | k.Accumulate):
+    if isinstance(stmt, k.Read | k.Accumulate | k.WritePart):
         names.append(f"#{stmt.buffer.id}")
     return names
 
 
 def _writes(stmt: k.Stmt | None) -> list[int | str]:
-    if isinstance(stmt, k.Write | k.Accumulate | k.Alloc):
+    if isinstance(stmt, k.Write | k.WritePart | k.Accumulate | k.Alloc):
         return [f"#{stmt.buffer.id}"]
     if isinstance(stmt, k.Item):
         return [f"@{stmt.item.id}"]

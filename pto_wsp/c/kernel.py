@@ -77,7 +77,7 @@ def _early_out(kernel: k.Kernel, env: Env) -> list[c.Stmt]:
         match stmt:
             case k.Print() | k.FiniteCheck():
                 return []
-            case k.Load() | k.Store() | k.Compute() | k.Gather() | k.Scatter() | k.Item() if stmt.guard is not None:
+            case k.Load() | k.Store() | k.Compute() | k.Gather() | k.Scatter() | k.Item() | k.WritePart() if stmt.guard is not None:
                 return []
             case k.Store(param):
                 written[param] = None
@@ -305,6 +305,8 @@ class _Emission:
                 if not then:
                     return [c.If(c.Prefix("!", test), tuple(self.body(other)))]
                 return [c.If(test, tuple(self.body(then)), tuple(self.body(other)))]
+            case k.WritePart():
+                return self._write_part(stmt)
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 return [multiply(self.env, self.env.work(stmt), self.env.buffers[buffer.id], self._tile(lhs), self._tile(rhs), attrs,
                                  accumulate=True)]
@@ -354,6 +356,34 @@ class _Emission:
         kind = "double" if dtype.is_float else "_Bool" if dtype.is_bool else "int64_t"
         name = self.env.variables[stmt.item] = self.env.name(stmt.item.name)
         return [*out, c.Declare(f"const {kind}", name, element if dtype.is_bool else c.Cast(kind, element))]
+
+    def _write_part(self, stmt: k.WritePart) -> list[c.Stmt]:
+        """Return the copy of a value to a part of a buffer, after its guard."""
+        self.env.headers.add("pto_move.h")
+        to, held = self.env.buffers[stmt.buffer.id], self._tile(stmt.value)
+        (rows, cols), (all_rows, all_cols) = held.type.shape, to.type.shape
+        out: list[c.Stmt] = []
+        offset: c.Expr = c.Int(0)
+        at: list[c.Expr] = []
+        for what, node in (("row", stmt.row), ("col", stmt.col)):
+            start = self.env.scalar(node)
+            if not isinstance(start, c.Int):
+                name = self.env.name(f"{stmt.buffer.name}_{what}")
+                out.append(c.Declare("const int64_t", name, start))
+                start = c.Name(name)
+            at.append(start)
+        if stmt.guard is not None:
+            starts = (at[0], c.Int(all_rows - rows + 1), at[1], c.Int(all_cols - cols + 1))
+            out.append(c.If(c.Call("pto_element_leaves", (c.Name("context"), *starts)), (c.Return(c.Int(1 + stmt.guard)),)))
+        if at[0] != c.Int(0):
+            offset = c.Infix("*", at[0], to.step)
+        if at[1] != c.Int(0):
+            offset = at[1] if offset == c.Int(0) else c.Infix("+", offset, at[1])
+        target: c.Expr = c.Name(to.pointer) if offset == c.Int(0) else c.Infix("+", c.Name(to.pointer), offset)
+        down = c.Int(0) if rows == 1 else held.step
+        out.append(c.Evaluate(c.Call(f"pto_move_{8 * held.type.dtype.nbytes}", (
+            target, to.step, c.Int(1), c.Name(held.pointer), down, c.Int(1), c.Int(rows), c.Int(cols)))))
+        return out
 
     def _print(self, stmt: k.Print) -> list[c.Stmt]:
         if isinstance(stmt.value, k.Value):

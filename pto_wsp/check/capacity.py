@@ -283,7 +283,7 @@ class _Tenants:
             case k.Read(result, buffer):
                 self.alias[result.id], self.names[result.id] = f"#{buffer.id}", buffer.name
                 self._touch_buffer(buffer, at, loops)
-            case k.Write(buffer) | k.Accumulate(buffer):
+            case k.Write(buffer) | k.WritePart(buffer) | k.Accumulate(buffer):
                 self._touch_buffer(buffer, at, loops)
             case k.Compute(result, op):
                 self._define(result, op, ("L0C",) if result.id in self.products else ("UB",), at, loops)

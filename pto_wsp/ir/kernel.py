@@ -209,6 +209,21 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class WritePart:
+    """`buffer[row : row + rows, col : col + cols] = value`.
+
+    Guarded as in `Load` if row or column is known only at run time: the part must lie inside the buffer.
+    """
+
+    buffer: Buffer
+    value: Value
+    row: Scalar
+    col: Scalar
+    guard: int | None = None
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Accumulate:
     """`buffer += lhs @ rhs`, in place; introduced by a pass."""
 
@@ -330,9 +345,9 @@ class Columns:
 
 
 Stmt: TypeAlias = (
-    Compute | Load | Store | Gather | Scatter | Alloc | Read | Write | Accumulate | Item | Print | FiniteCheck | For | If | Rows
-    | Columns)
-Guarded: TypeAlias = Compute | Load | Store | Gather | Scatter | Item
+    Compute | Load | Store | Gather | Scatter | Alloc | Read | Write | WritePart | Accumulate | Item | Print | FiniteCheck | For | If
+    | Rows | Columns)
+Guarded: TypeAlias = Compute | Load | Store | Gather | Scatter | Item | WritePart
 
 
 class SlotKind(Enum):

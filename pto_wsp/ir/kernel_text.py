@@ -96,6 +96,10 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 yield _defined(pad, result, f"read {buffers[buffer.id]}")
             case k.Write(buffer, value):
                 yield f"{pad}{buffers[buffer.id]}[:] = %{value.id}"
+            case k.WritePart(buffer, value, row, col):
+                rows, cols = (f"{print_scalar(at)} : {print_scalar(s.add(at, s.Const(n)))}"
+                              for at, n in zip((row, col), value.type.shape, strict=True))
+                yield f"{pad}{buffers[buffer.id]}[{rows}, {cols}] = %{value.id}{_guard(stmt)}"
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 shown = [f"%{lhs.id} @ %{rhs.id}"] + [f"{name}={_attr(value)}" for name, value in attrs]
                 yield f"{pad}{buffers[buffer.id]} += {', '.join(shown)}"

@@ -29,6 +29,7 @@ from pto_wsp.ir.kernel import (
     Store,
     Value,
     Write,
+    WritePart,
 )
 from pto_wsp.ir.tile import TileType
 
@@ -42,8 +43,8 @@ def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
             return (stmt.body,)
         case If():
             return (stmt.then, stmt.other)
-        case (Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Item() | Print()
-              | FiniteCheck()):
+        case (Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | WritePart() | Accumulate() | Item()
+              | Print() | FiniteCheck()):
             return ()
         case _:
             assert_never(stmt)
@@ -56,8 +57,8 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
             return replace(stmt, body=change(stmt.body))
         case If():
             return replace(stmt, then=change(stmt.then), other=change(stmt.other))
-        case (Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Item() | Print()
-              | FiniteCheck()):
+        case (Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | WritePart() | Accumulate() | Item()
+              | Print() | FiniteCheck()):
             return stmt
         case _:
             assert_never(stmt)
@@ -76,7 +77,7 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
     match stmt:
         case Compute(_, _, operands):
             return tuple(o for o in operands if isinstance(o, Value))
-        case Store() | Write() | Item():
+        case Store() | Write() | WritePart() | Item():
             return (stmt.value,)
         case Gather(_, _, index):
             return (index,)
@@ -106,7 +107,7 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
     match stmt:
         case Compute(_, _, operands):
             return replace(stmt, operands=tuple(change(o) if isinstance(o, Value) else o for o in operands))
-        case Write() | Store() | Item():
+        case Write() | WritePart() | Store() | Item():
             return replace(stmt, value=change(stmt.value))
         case Gather(_, _, index):
             return replace(stmt, index=change(index))
@@ -138,7 +139,7 @@ def writes_buffer(stmt: Stmt, buffer: Buffer) -> bool:
 
 def buffers_written(stmt: Stmt) -> frozenset[int]:
     """Return the ids of the buffers that a statement changes, including inside its bodies."""
-    return frozenset(inner.buffer.id for inner in walk((stmt,)) if isinstance(inner, Write | Alloc | Accumulate))
+    return frozenset(inner.buffer.id for inner in walk((stmt,)) if isinstance(inner, Write | WritePart | Alloc | Accumulate))
 
 
 def stores(stmt: Stmt) -> frozenset[str]:
@@ -148,7 +149,7 @@ def stores(stmt: Stmt) -> frozenset[str]:
 
 def touches_buffer(stmt: Stmt, buffer: Buffer) -> bool:
     """Tell whether a statement changes or reads the buffer, including inside its bodies."""
-    return any(inner.buffer.id == buffer.id for inner in walk((stmt,)) if isinstance(inner, Read | Write | Alloc | Accumulate))
+    return any(inner.buffer.id == buffer.id for inner in walk((stmt,)) if isinstance(inner, Read | Write | WritePart | Alloc | Accumulate))
 
 
 def prints_of(kernel: Kernel) -> Mapping[int, Print]:
@@ -175,7 +176,7 @@ def scalars_of(stmt: Stmt) -> tuple[s.Scalar, ...]:
             return tuple(node for node in (stmt.row, stmt.col, stmt.valid_rows, stmt.valid_cols) if node is not None)
         case Gather() | Scatter():
             return (stmt.col,) if stmt.valid is None else (stmt.col, stmt.valid)
-        case Item():
+        case Item() | WritePart():
             return (stmt.row, stmt.col)
         case Print():
             return (stmt.value.value,) if isinstance(stmt.value, ScalarOperand) else ()

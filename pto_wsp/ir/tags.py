@@ -211,6 +211,7 @@ KERNEL_TAGS = Tags({
     k.Alloc: "Alloc: buffer init ~span",
     k.Read: "Read: result buffer ~span",
     k.Write: "Write: buffer value ~span",
+    k.WritePart: "WritePart: buffer value row col guard ~span",
     k.Accumulate: "Accumulate: buffer lhs rhs attrs ~span",
     k.Item: "Item: item value row col guard ~span",
     k.Print: "Print: id label value ~span",

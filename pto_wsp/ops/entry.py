@@ -84,6 +84,10 @@ class Emitter(Protocol):
         """Return tiles of one type as a stack, along a new leading axis."""
         ...
 
+    def read_part(self, tile: Operand, item: object) -> Operand:
+        """Return the part of a tile in the brackets `item`, which starts where only the run tells."""
+        ...
+
     def element(self, tile: Operand, row: object, col: object) -> Symbolic:
         """Append the read of one element of a tile, and return it as a scalar."""
         ...

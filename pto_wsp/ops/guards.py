@@ -1,7 +1,8 @@
 """Number the run-time guards of a kernel.
 
 Each load from and each store to a Tensor parameter has a guard: the moved piece must be inside the region. Each op with indices has
-one: the indices must be inside the axis. So has a read of one element whose row or column is known only at run time.
+one: the indices must be inside the axis. So have a read of one element, and a write to a part of a buffer, whose row or column is known
+only at run time.
 
 >>> [guard.what for guard in guards_of(kernel)]
 ['load x[row, 0]']
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from pto_wsp.ir.kernel import Compute, Gather, Guarded, Item, Kernel, Load, Scatter, Store, TensorParam, Value
+from pto_wsp.ir.kernel import Compute, Gather, Guarded, Item, Kernel, Load, Scatter, Store, TensorParam, Value, WritePart
 from pto_wsp.ir.kernel_walk import verb_of, walk
 from pto_wsp.ir.scalar import Const, print_scalar
 from pto_wsp.ops.table import find
@@ -39,7 +40,7 @@ def guards_of(kernel: Kernel) -> tuple[Guard, ...]:
     return tuple(_guard(stmt) for stmt in walk(kernel.body)
                  if isinstance(stmt, Gather | Scatter) or (isinstance(stmt, Load | Store) and stmt.param in tensors)
                  or (isinstance(stmt, Compute) and takes_indices(stmt))
-                 or (isinstance(stmt, Item) and not (isinstance(stmt.row, Const) and isinstance(stmt.col, Const))))
+                 or (isinstance(stmt, Item | WritePart) and not (isinstance(stmt.row, Const) and isinstance(stmt.col, Const))))
 
 
 def takes_indices(stmt: Compute) -> bool:
@@ -57,6 +58,10 @@ def transposes(stmt: Compute) -> bool:
 def _guard(stmt: Guarded) -> Guard:
     if isinstance(stmt, Gather | Scatter):
         return Guard(f"{verb_of(stmt)} of rows of {stmt.param}", stmt, stmt.span)
+    if isinstance(stmt, WritePart):
+        rows, cols = stmt.value.type.shape
+        at = f"[{print_scalar(stmt.row)}, {print_scalar(stmt.col)}]"
+        return Guard(f"a write of {rows} x {cols} elements to `{stmt.buffer.name}` at {at}", stmt, stmt.span)
     if isinstance(stmt, Item):
         return Guard(f"item [{print_scalar(stmt.row)}, {print_scalar(stmt.col)}] of {stmt.value.type!r}", stmt, stmt.span)
     if isinstance(stmt, Compute):

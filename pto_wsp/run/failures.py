@@ -69,7 +69,9 @@ def describe(guard: Guard, fault: IndexFault | PieceFault | None) -> ErrorParts:
         case k.Load() | k.Store():
             return _piece(f"{guard.what} lies outside the region that is bound", fault if isinstance(fault, PieceFault) else None)
         case k.Item():
-            return _element(guard.what, fault if isinstance(fault, PieceFault) else None)
+            return _element(f"{guard.what} lies outside the tile", fault if isinstance(fault, PieceFault) else None)
+        case k.WritePart():
+            return _element(f"{guard.what} leaves the buffer", fault if isinstance(fault, PieceFault) else None)
         case k.Compute():
             return _outside(guard, index)
         case k.Gather() | k.Scatter() if index is not None and index.row < 0:
@@ -87,9 +89,8 @@ def _outside(guard: Guard, index: IndexFault | None) -> ErrorParts:
 
 def _element(what: str, fault: PieceFault | None) -> ErrorParts:
     if fault is None:
-        return ErrorParts(f"{what} lies outside the tile", "a row and a column of the tile", None)
-    return ErrorParts(f"{what} lies outside the tile", f"row 0 .. {fault.last_row}, column 0 .. {fault.last_col}",
-                      f"row {fault.row}, column {fault.col}")
+        return ErrorParts(what, "a row and a column inside", None)
+    return ErrorParts(what, f"row 0 .. {fault.last_row}, column 0 .. {fault.last_col}", f"row {fault.row}, column {fault.col}")
 
 
 def _piece(what: str, fault: PieceFault | None) -> ErrorParts:

@@ -111,6 +111,8 @@ class _KernelRun:
                 self.values[result.id] = self.buffers[buffer.id]
             case k.Write(buffer, value):
                 self.buffers[buffer.id] = self.values[value.id]
+            case k.WritePart():
+                self.write_part(stmt)
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 product = (self.values[lhs.id], self.values[rhs.id], self.buffers[buffer.id])
                 self.buffers[buffer.id] = evaluate(matmul, product, buffer.type, attrs)
@@ -156,6 +158,16 @@ class _KernelRun:
             self.fail(stmt, PieceFault(row, col, rows - 1, cols - 1))
         element, dtype = tile[row, col], stmt.item.dtype
         return float(element) if dtype.is_real else bool(element) if dtype.is_bool else int(element)
+
+    def write_part(self, stmt: k.WritePart) -> None:
+        """Replace a part of a buffer; fails at the guard if the part is not inside."""
+        row, col, (rows, cols) = self.whole(stmt.row), self.whole(stmt.col), stmt.value.type.shape
+        last_row, last_col = stmt.buffer.type.rows - rows, stmt.buffer.type.cols - cols
+        if not (0 <= row <= last_row and 0 <= col <= last_col):
+            self.fail(stmt, PieceFault(row, col, last_row, last_col))
+        changed = self.buffers[stmt.buffer.id].copy()     # values that were read share the buffer's array
+        changed[row:row + rows, col:col + cols] = self.values[stmt.value.id]
+        self.buffers[stmt.buffer.id] = changed
 
     def operand(self, operand: k.Operand) -> Array:
         """Return an operand as an array; a scalar is [1, 1]."""

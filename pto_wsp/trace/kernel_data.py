@@ -257,6 +257,8 @@ class _Retrace:
                 return result
             case k.Write(buffer, value):
                 self._trace.assign(self._buffer(buffer), self._value(value))
+            case k.WritePart(buffer, value, row, col):
+                self._trace.write_part(self._buffer(buffer), (self._scalar(row), self._scalar(col)), self._value(value))
             case k.Item(item, value, row, col):
                 check_name("an item", item.name)
                 self._trace.item(self._value(value), self._scalar(row).node, self._scalar(col).node, item.name)

@@ -147,6 +147,8 @@ def _apply(step: Step, values: list[Any], n: Any) -> Any:
             return _run_branch(step, operands, n)
         case "item":
             return _use_item(step, operands, n)
+        case "part":
+            return _write_parts(step, operands, n)
         case "move":
             return apply_move(step.extra[0], operands[0], step.extra[1])
         case _:
@@ -216,6 +218,23 @@ def _use_item(step: Step, operands: list[Any], n: Any) -> Any:
     return pto.load(held)
 
 
+def _write_parts(step: Step, operands: list[Any], n: Any) -> Any:
+    """Write parts of a buffer, at constants and at scalars, and read them again."""
+    op, (rows, cols), (row, col), looped = step.extra
+    value = operands[0]
+    held = pto.alloc(value.shape, value.dtype, init=1)
+    last_row, last_col = value.shape[0] - rows, value.shape[1] - cols
+    for j in pto.range(3 if looped else 1):
+        before = held + 0 if value.dtype.is_integer else pto.load(held)
+        at, over = (n + j + row) % (last_row + 1), (n * 2 + col) % (last_col + 1)
+        moved = before[at:at + rows, over:over + cols]
+        held[row:row + rows, col:col + cols] = getattr(pto, op)(value[row:row + rows, col:col + cols], moved)
+        held[at:at + rows, over:over + cols] = held[row:row + rows, col:col + cols]
+        with pto.when(j == 1):
+            held[at] = pto.maximum(before[row], 2)
+    return pto.load(held)
+
+
 # ---- drawing ----
 
 @dataclass
@@ -252,7 +271,7 @@ def _draw_step(draw: Callable[..., Any], values: list[_Drawn]) -> Step:
     x = values[at]
     kinds = ["cast", "transpose", "expand", "reduce", "where", "triangle", "move", "move"]
     if x.dtype is not DType.BOOL:
-        kinds += ["binary", "binary", "unary", "compare", "iota", "full", "loop", "branch", "number", "item", "item"]
+        kinds += ["binary", "binary", "unary", "compare", "iota", "full", "loop", "branch", "number", "item", "item", "part"]
         kinds += ["matmul"] if x.dtype in (DType.I8, I32, DType.I64) else []
     kind = draw(st.sampled_from(kinds))
     step, result = _KINDS[kind](draw, values, at, x)
@@ -389,6 +408,13 @@ def _item(draw: Callable[..., Any], values: list[_Drawn], at: int, x: _Drawn) ->
     return Step("item", (at, source), None, (use, op, place, draw(st.booleans()))), _Drawn(x.shape, x.dtype, opened)
 
 
+def _part(draw: Callable[..., Any], values: list[_Drawn], at: int, x: _Drawn) -> tuple[Step, _Drawn]:
+    op = draw(st.sampled_from(("add", "sub", "mul", "maximum", "minimum")))
+    extents = draw(st.integers(1, x.shape[0])), draw(st.integers(1, x.shape[1]))
+    start = draw(st.integers(0, x.shape[0] - extents[0])), draw(st.integers(0, x.shape[1] - extents[1]))
+    return Step("part", (at,), None, (op, extents, start, draw(st.booleans()))), _Drawn(x.shape, x.dtype, x.dtype.is_float)
+
+
 _KINDS = {"binary": _binary, "branch": _branch, "cast": _cast, "compare": _compare, "expand": _expand, "full": _full, "iota": _iota,
-          "item": _item, "loop": _loop, "matmul": _matmul, "move": _move, "number": _number, "reduce": _reduce, "transpose": _transpose,
-          "triangle": _triangle, "unary": _unary, "where": _where}
+          "item": _item, "loop": _loop, "matmul": _matmul, "move": _move, "number": _number, "part": _part, "reduce": _reduce,
+          "transpose": _transpose, "triangle": _triangle, "unary": _unary, "where": _where}

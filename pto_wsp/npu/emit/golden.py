@@ -43,11 +43,13 @@ from pto_wsp.values import dataclass
 
 
 def index_params(kernel: k.Kernel) -> frozenset[str]:
-    """Return the parameters whose elements become indices."""
+    """Return the parameters whose elements become indices, or whole numbers that a kernel reads as scalars."""
     def seeds(stmt: k.Stmt) -> tuple[k.Operand, ...]:
         match stmt:
             case k.Gather() | k.Scatter():
                 return (stmt.index,)
+            case k.Item(item, value) if item.dtype.is_integer:
+                return (value,)
             case k.Compute() if takes_indices(stmt):
                 return (stmt.operands[1],)
             case _:
@@ -96,7 +98,7 @@ def _feeding(kernel: k.Kernel, seeds: Callable[[k.Stmt], tuple[k.Operand, ...]],
                     params.add(param)
                 case k.Read(result, buffer) if result.id in values:
                     buffers.add(buffer.id)
-                case k.Write(buffer, value) if buffer.id in buffers:
+                case k.Write(buffer, value) | k.WritePart(buffer, value) if buffer.id in buffers:
                     values.add(value.id)
                 case _:
                     pass

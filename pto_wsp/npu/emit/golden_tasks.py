@@ -125,6 +125,12 @@ class _GoldenFunction:
                 self.lines.put(depth, f"{self.name(result)} = {self.buffers[buffer.id]}", stmt.span)
             case k.Write(buffer, value):
                 self.lines.put(depth, f"{self.buffers[buffer.id]} = {self.values[value.id]}", stmt.span)
+            case k.WritePart(buffer, value, row, col):
+                rows, cols = (f"{self.scalar(at)}:{self.scalar(s.add(at, s.Const(n)))}"
+                              for at, n in zip((row, col), value.type.shape, strict=True))
+                name = self.buffers[buffer.id]
+                self.lines.put(depth, f"{name} = {name}.copy()", stmt.span)
+                self.lines.put(depth, f"{name}[{rows}, {cols}] = {self.values[value.id]}", stmt.span)
             case k.For(var, start, stop, step, body):
                 bounds = f"{self.scalar(start)}, {self.scalar(stop)}" + ("" if step == s.Const(1) else f", {self.scalar(step)}")
                 self.variables[var] = self.scope.take(python_ident(var.name, "i"))

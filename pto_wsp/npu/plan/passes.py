@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.kernel_text import print_kernel
+from pto_wsp.npu.plan.part_writes import verify_after_widen_part_writes, widen_part_writes
 from pto_wsp.npu.plan.products import narrow_products, part_products, sum_in_loops, turn_loads, verify_after_part_products
 from pto_wsp.ops.entry import Unit
 from pto_wsp.passes.kernel.passes import KERNEL, TILE_PASSES, KernelPass
@@ -13,6 +14,8 @@ from pto_wsp.passes.kernel.tiles import merge_common
 from pto_wsp.passes.pipeline import Fact, Level, Pass
 
 NPU_PASSES: tuple[KernelPass, ...] = (
+    # buffers are written as a whole
+    Pass("widen_part_writes", KERNEL, widen_part_writes, verify_after_widen_part_writes),
     # what a product starts from, and what it is added to, is for the core that owns it
     *(step for step in TILE_PASSES if Fact.PRODUCT_STARTS not in step.establishes),
     # whole numbers are multiplied in the width in which they are loaded

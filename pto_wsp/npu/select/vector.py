@@ -368,7 +368,7 @@ class _VectorSelection:
                 raise NpuOpError(f"kernel `{b.kernel.name}`: a vector core has nowhere to print to", stmt.span,
                                  expected="kernels without `pto.print`", found=f"`pto.print` for {b.arch.name}",
                                  help="take it out, or look at the value with target=\"cpu_sim\"")
-            case k.Accumulate() | k.FiniteCheck() | k.Rows() | k.Columns():
+            case k.WritePart() | k.Accumulate() | k.FiniteCheck() | k.Rows() | k.Columns():
                 unreachable(f"{type(stmt).__name__} in a kernel for vector cores")
             case _:
                 assert_never(stmt)

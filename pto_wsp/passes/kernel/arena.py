@@ -119,6 +119,8 @@ class _ArenaRanges:
                     self._work(f"{op}_work", entry.call(operand_types(stmt), result.type, stmt.attrs).work_bytes, at, loops)
             case k.Gather(result, param):
                 self._make(k.Slot(f"{param}_rows", k.SlotKind.VALUE, result.id, result.type), at, at, loops)
+            case k.WritePart(buffer):
+                self._touch(k.SlotKind.BUFFER, buffer.id, at, at, loops)
             case k.Accumulate(buffer):
                 self._touch(k.SlotKind.BUFFER, buffer.id, at, at, loops)
                 self._work("matmul_work", product_bytes(stmt), at, loops)

@@ -21,7 +21,7 @@ from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
-Whole: TypeAlias = k.Compute | k.Gather | k.Scatter | k.Accumulate | k.Item | k.Print | k.FiniteCheck | k.For | k.If
+Whole: TypeAlias = k.Compute | k.Gather | k.Scatter | k.WritePart | k.Accumulate | k.Item | k.Print | k.FiniteCheck | k.For | k.If
 Prepare: TypeAlias = k.Load | k.Alloc | k.Read
 Memory: TypeAlias = tuple[str, int | str]   # ("param", name) or ("buffer", id)
 
@@ -163,6 +163,11 @@ class _Placement:
             case k.Accumulate(buffer):
                 self._whole(stmt)
                 self.memory_ready[("buffer", buffer.id)] = len(self.steps)
+            case k.WritePart(buffer):
+                self._whole(stmt)
+                self.memory_ready[("buffer", buffer.id)] = len(self.steps)
+                if stmt.guard is not None:
+                    self.floor = len(self.steps)   # keeps the order of failures
             case k.Print() | k.FiniteCheck():
                 self._whole(stmt)
                 self.floor = len(self.steps)   # keeps the order of failures
@@ -303,7 +308,7 @@ def _changes(stmt: k.Stmt, memory: Memory) -> bool:
     match stmt:
         case k.Store() | k.Scatter():
             return kind == "param" and stmt.param == key
-        case k.Write() | k.Alloc() | k.Accumulate():
+        case k.Write() | k.WritePart() | k.Alloc() | k.Accumulate():
             return kind == "buffer" and stmt.buffer.id == key
         case k.For() | k.If() | k.Rows() | k.Columns():
             return any(_changes(inner, memory) for body in bodies_of(stmt) for inner in body)

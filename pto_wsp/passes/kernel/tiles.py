@@ -131,7 +131,7 @@ def verify_after_drop_dead_code(kernel: k.Kernel) -> None:
 
 
 def _used_buffers(body: Body) -> set[k.Buffer]:
-    return {stmt.buffer for stmt in walk(body) if isinstance(stmt, k.Read | k.Write | k.Accumulate)}
+    return {stmt.buffer for stmt in walk(body) if isinstance(stmt, k.Read | k.Write | k.WritePart | k.Accumulate)}
 
 
 def _named_items(body: Body) -> frozenset[Scalar]:
@@ -157,6 +157,8 @@ def _live(body: Body, after: frozenset[int], in_use: set[int], named: frozenset[
             case k.Write(buffer):
                 needed.discard(buffer.id)
             case k.Accumulate(buffer) if buffer.id not in needed:
+                continue
+            case k.WritePart(buffer) if buffer.id not in needed and not _may_fail(stmt):
                 continue
             case k.Alloc(buffer) if buffer.id not in in_use:
                 continue
@@ -207,7 +209,7 @@ def _forward_in_body(body: Body, names: Mapping[int, k.Value], held: Mapping[int
                 continue
             case k.Write(buffer, value):
                 held[buffer.id] = value
-            case k.Alloc(buffer) | k.Accumulate(buffer):
+            case k.Alloc(buffer) | k.WritePart(buffer) | k.Accumulate(buffer):
                 held.pop(buffer.id, None)
             case _ if bodies_of(stmt):
                 written = buffers_written(stmt)

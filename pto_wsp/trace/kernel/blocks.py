@@ -186,7 +186,7 @@ def check_buffers_change(body: tuple[k.Stmt, ...]) -> None:
 
     Raises: K106 for a buffer that nothing writes.
     """
-    written = {stmt.buffer.id for stmt in walk(body) if isinstance(stmt, k.Write)}
+    written = {stmt.buffer.id for stmt in walk(body) if isinstance(stmt, k.Write | k.WritePart)}
     for loop in (stmt for stmt in walk(body) if isinstance(stmt, k.For)):
         own = {stmt.buffer.id for stmt in walk(loop.body) if isinstance(stmt, k.Alloc)}
         for stmt in walk(loop.body):

@@ -13,7 +13,8 @@ from typing import NoReturn, Protocol, TypeGuard
 
 import numpy as np
 
-from pto_wsp.errors import BufferMisuseError, SymbolicControlError, UnknownNameError, ValueUseError, ViewIndexError
+from pto_wsp.calls import user_call
+from pto_wsp.errors import BufferMisuseError, SymbolicControlError, UnknownNameError, ValueUseError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Buffer, Role, TensorParam, TileParam, Value
 from pto_wsp.ir.scalar import ParamExtent
@@ -21,9 +22,9 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import array_names
 from pto_wsp.ops.entries import compare, elementwise, functions, matmul, movement
-from pto_wsp.ops.entry import Operand, active, bind, user_call
+from pto_wsp.ops.entry import Operand, active, bind
 from pto_wsp.ops.other_names import instead_of
-from pto_wsp.ops.slices import axes_of, print_item
+from pto_wsp.ops.slices import axes_of
 from pto_wsp.source import here
 
 
@@ -32,6 +33,10 @@ class Writer(Protocol):
 
     def assign(self, target: BufferRef | TileParamRef, value: object) -> None:
         """Write `value` to the whole of `target`."""
+        ...
+
+    def assign_part(self, target: BufferRef | TileParamRef, item: object, value: object) -> None:
+        """Write `value` to the part of `target` in the brackets `item`."""
         ...
 
 
@@ -266,6 +271,8 @@ class TileOperators:
     def __getitem__(self, item: object) -> Operand:
         if _is_whole(item):
             return self._read()
+        if _is_run_time(item):
+            return active(movement.slice_.name).read_part(self, item)
         return movement.slice_(self, *axes_of(item))
 
     def _read(self) -> Operand:
@@ -303,9 +310,7 @@ class BufferRef(TileOperators):
         self.type = buffer.type
 
     def __setitem__(self, item: object, value: object) -> None:
-        _require_whole(item, f"buffer `{self.buffer.name}`")
-        if value is not self:
-            self.trace.assign(self, value)
+        _assign(self.trace, self, item, value)
 
     def __iadd__(self, other: object) -> BufferRef:
         return self._updated(self + other)
@@ -364,9 +369,7 @@ class TileParamRef(TileOperators):
         return Symbolic(ParamExtent(self.param.name, 0)), Symbolic(ParamExtent(self.param.name, 1))
 
     def __setitem__(self, item: object, value: object) -> None:
-        _require_whole(item, f"parameter `{self.param.name}`")
-        if value is not self:
-            self.trace.assign(self, value)
+        _assign(self.trace, self, item, value)
 
     def __iadd__(self, other: object) -> TileParamRef | Operand:
         return self._updated(self + other)
@@ -464,8 +467,15 @@ def _is_whole(item: object) -> bool:
                                    for i in items)
 
 
-def _require_whole(item: object, what: str) -> None:
+def _is_run_time(item: object) -> bool:
+    """Tell whether brackets hold a scalar that is known only at run time."""
+    parts = (part for one in (item if isinstance(item, tuple) else (item,))
+             for part in ((one.start, one.stop, one.step) if isinstance(one, slice) else (one,)))
+    return any(isinstance(part, Symbolic) for part in parts)
+
+
+def _assign(trace: Writer, target: BufferRef | TileParamRef, item: object, value: object) -> None:
     if not _is_whole(item):
-        raise ViewIndexError(f"{what} is written as a whole", here(), expected="[:] = value",
-                             found=f"[{print_item(item)}] = ...",
-                             help="pto.store writes a piece of an Out or InOut parameter")
+        trace.assign_part(target, item, value)
+    elif value is not target:
+        trace.assign(target, value)

@@ -36,14 +36,18 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tile import TileType
-from pto_wsp.ops.entries.create import expand
+from pto_wsp.ops.entries.create import expand, iota
+from pto_wsp.ops.entries.index import gather
+from pto_wsp.ops.entries.movement import slice_
 from pto_wsp.ops.entry import Attrs, Operand, active
 from pto_wsp.ops.rounding import COMPUTED, print_dtypes
+from pto_wsp.ops.slices import WHOLE
 from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.table import find
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.bytecode import assigned_name
 from pto_wsp.trace.kernel.blocks import Blocks, check_buffers_change
+from pto_wsp.trace.kernel.parts_of_tiles import part_of
 from pto_wsp.trace.kernel.stack import TileStack
 from pto_wsp.trace.kernel.stack_ops import spread, stack_tiles
 from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
@@ -315,6 +319,61 @@ class KernelTrace:
         written = self.fitted(f"buffer `{target.buffer.name}`", value, target.buffer.type)
         self.append(k.Write(target.buffer, written.value, here()))
         self.blocks.innermost.written.add(f"#{target.buffer.id}")
+
+    def assign_part(self, target: BufferRef | TileParamRef, item: object, value: object) -> None:
+        """Write `value`, broadcast, to the part of a buffer or parameter that the brackets select.
+
+        Raises: T301, T302 for what is no part; T209 for a part of a parameter that starts where only the run tells; as `assign`.
+        """
+        if isinstance(target, TileParamRef):
+            self.check_writable(target.param)
+        what = f"buffer `{target.buffer.name}`" if isinstance(target, BufferRef) else f"parameter `{target.param.name}`"
+        at, (rows, cols) = part_of(what, item, target.shape, self.whole)
+        if target.shape == (rows, cols) and at == (_ZERO, _ZERO):
+            self.assign(target, value)
+            return
+        fixed = all(isinstance(start, s.Const) for start in at)
+        if isinstance(target, TileParamRef) and not fixed:
+            raise NumberError(f"{what}: a part of a Tile parameter starts where the trace knows it", here(), expected="whole numbers",
+                              found=", ".join(map(print_scalar, at)),
+                              help="write the part of a buffer, b = pto.alloc(shape, dtype, init=0), and store the buffer")
+        written = self.fitted(what, value, TileType(rows, cols, target.dtype))
+        if isinstance(target, BufferRef):
+            self.write_part(target, tuple(map(Symbolic, at)), written)
+        else:
+            self.append(k.Store(target.param.name, written.value, *at, span=here()))
+            self.stored.add(target.param.name)
+
+    def read_part(self, tile: Operand | TileOperators, item: object) -> Operand:
+        """Return the part of a tile that the brackets select, of which a start is known only when the kernel runs."""
+        at, extents = part_of("a tile", item, tile.shape, self.whole)
+        part: Operand = self.read(tile)
+        for axis, (start, extent) in enumerate(zip(at, extents, strict=True)):
+            if isinstance(start, s.Const):
+                one = slice(int(start.value), int(start.value) + extent)
+                part = slice_(part, *((one, WHOLE) if axis == 0 else (WHOLE, one)))
+            else:
+                places = iota((extent, 1) if axis == 0 else (1, extent), DType.I64, axis)
+                part = gather(part, places + Symbolic(start), axis)
+        return part
+
+    def write_part(self, target: BufferRef, at: Sequence[object], tile: TileValue) -> None:
+        """Append a write of `tile` to the part of a buffer that starts at `at` = (row, col).
+
+        Raises: T203 for another dtype, T301 for a part that leaves the buffer.
+        """
+        buffer = target.buffer
+        where = f"buffer `{buffer.name}`"
+        self._check_reach(target, where)
+        if tile.dtype is not buffer.type.dtype:
+            raise MixedDTypeError(f"{where}: the value has another dtype", here(), expected=str(buffer.type.dtype), found=repr(tile.type),
+                                  help=f"convert it: pto.cast(value, {buffer.type.dtype!r})")
+        row, col = pair(self, f"{where}: the part", at)
+        for what, start, size, extent in zip(("row", "column"), (row, col), tile.shape, buffer.type.shape, strict=True):
+            if size > extent or (isinstance(start, s.Const) and not 0 <= int(start.value) <= extent - size):
+                raise ViewBoundsError(f"{where}: the part leaves it", here(), expected=f"{what} 0 .. {extent - size}",
+                                      found=f"{size} of {extent} {what}s from {print_scalar(start)}")
+        self.append(k.WritePart(buffer, tile.value, row, col, span=here()))
 
     def store_whole(self, param: k.TileParam, value: object, valid: tuple[s.Scalar | None, s.Scalar | None] = (None,
                                                                                                                None)) -> None:

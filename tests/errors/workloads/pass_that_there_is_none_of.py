@@ -23,5 +23,5 @@ def mistake():
 #      |
 #   19 |     print(shift_all().lower("pto", until="insert_synch"))
 #      |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = expected: one of drop_repeated_checks, order_tasks, number_guards, forward_buffers, simplify, merge_common, narrow_loads, hoist_invariants, drop_dead_code, part_products, sum_in_loops, turn_loads, merge_common_of_part, drop_unused, double_buffer, plan_memory, insert_sync
+#    = expected: one of drop_repeated_checks, order_tasks, widen_part_writes, number_guards, forward_buffers, simplify, merge_common, narrow_loads, hoist_invariants, drop_dead_code, part_products, sum_in_loops, turn_loads, merge_common_of_part, drop_unused, double_buffer, plan_memory, insert_sync
 #    = help:     did you mean 'insert_sync'? `pto-wsp passes --target pto` says what each does

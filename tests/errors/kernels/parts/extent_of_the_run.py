@@ -1,0 +1,18 @@
+"""The extent of a part is known only at run time."""
+
+from pto_wsp import DType, In, Out, Scalar, Tile, pto
+
+
+def mistake(x: In[Tile[3, 4, DType.I32]], n: Scalar[DType.I32], out: Out[Tile[6, 8, DType.I32]]):
+    b = pto.alloc((6, 8), DType.I32, init=0)
+    b[0:n, 0:4] = 1
+    pto.store(out, b)
+
+
+# error[T302]: buffer `b`: the part has n rows, and their number is >= 1 and known when the kernel is traced
+#   --> extent_of_the_run.py:8:5
+#     |
+#   8 |     b[0:n, 0:4] = 1
+#     |     ^^^^^^^^^^^
+#    = found:    [0:Symbolic(n), 0:4]
+#    = help:     give it a fixed extent: b[i * 16:(i + 1) * 16], b[i:i + 4]
