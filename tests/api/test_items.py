@@ -206,7 +206,10 @@ VALUES: Mapping[DType, tuple[Any, ...]] = {
     DType.U8: (255, 0, 3), DType.U16: (2 ** 16 - 1, 0, 3), DType.U32: (2 ** 32 - 1, 0, 3), DType.U64: (2 ** 64 - 1, 2 ** 63, 3)}
 
 
-@pytest.mark.parametrize("dtype", VALUES, ids=str)
+FAST = (F32, DType.BF16, DType.I8, DType.U64)
+
+
+@pytest.mark.parametrize("dtype", [dtype if dtype in FAST else pytest.param(dtype, marks=pytest.mark.slow) for dtype in VALUES], ids=str)
 def test_an_item_meets_tiles_and_compares_as_its_number(dtype: DType) -> None:
     @kernel
     def mixed(x: In[Tile[1, 3, dtype]], out: Out[Tile[3, 3, dtype]], bigger: Out[Tile[3, 1, I32]]) -> None:

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
+from pto_wsp.calls import user_call
 from pto_wsp.errors import OperandKindError
 from pto_wsp.ir.symbolic import Symbolic
-from pto_wsp.ops.entry import user_call
 from pto_wsp.source import here
 from pto_wsp.trace.kernel import memory
 from pto_wsp.trace.kernel.tile_value import TensorParamRef, is_tile

@@ -13,6 +13,7 @@ from typing import NoReturn, Protocol, TypeGuard
 
 import numpy as np
 
+from pto_wsp.calls import user_call
 from pto_wsp.errors import BufferMisuseError, SymbolicControlError, UnknownNameError, ValueUseError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Buffer, Role, TensorParam, TileParam, Value
