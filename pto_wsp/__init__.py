@@ -29,7 +29,7 @@ from pto_wsp.schedule.directives import (
     WindowMode,
 )
 from pto_wsp.schedule.schedule import Schedule
-from pto_wsp.trace.kernel.annotations import Constexpr, In, InOut, Out, Scalar
+from pto_wsp.trace.kernel.annotations import Acc, Constexpr, In, InOut, Out, Scalar
 from pto_wsp.trace.workload.loops import P, slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.trace.workload.trace import axis
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Arch", "Calendar", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut",
+    "Acc", "Arch", "Calendar", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut",
     "Injective", "Kernel", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Ring",
     "Scalar", "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy",
     "Tunable", "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis", "builtin_arch", "capabilities", "ceildiv",

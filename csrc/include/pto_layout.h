@@ -97,7 +97,8 @@
     PTO_LAYOUT_FIELD(pto_sanitizer_options, n_kernels) PTO_LAYOUT_FIELD(pto_sanitizer_options, tensors) \
     PTO_LAYOUT_FIELD(pto_sanitizer_options, elem_bytes) PTO_LAYOUT_FIELD(pto_sanitizer_options, undefined) \
     PTO_LAYOUT_FIELD(pto_sanitizer_options, site_begin) \
-    PTO_LAYOUT_FIELD(pto_sanitizer_options, site_tensors) PTO_LAYOUT_FIELD(pto_sanitizer_options, own_body) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_options, site_tensors) PTO_LAYOUT_FIELD(pto_sanitizer_options, site_combines) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_options, own_body) \
     PTO_LAYOUT_FIELD(pto_sanitizer_options, apart) PTO_LAYOUT_FIELD(pto_sanitizer_options, n_apart) \
     PTO_LAYOUT_STRUCT(pto_race) PTO_LAYOUT_FIELD(pto_race, first_task) \
     PTO_LAYOUT_FIELD(pto_race, second_task) PTO_LAYOUT_FIELD(pto_race, first_index) \

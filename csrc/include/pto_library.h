@@ -165,6 +165,7 @@ typedef struct pto_sanitizer_options {
     const uint8_t *undefined;          /* [n_tensors] 1: contiguous, and nobody has given it contents when a run starts */
     const int32_t *site_begin;         /* [n_sites + 1] */
     const int32_t *site_tensors;       /* the tensor of each memory argument of a site */
+    const uint8_t *site_combines;      /* of each memory argument: how it accumulates, 0: not at all; NULL: none does */
     const uint8_t *own_body;   /* [n_kernels] 1: the body is the user's text, and runs on copies */
     const int64_t *apart;      /* [n_apart] rising: number of one argument << 32 | number of another, counted as in site_tensors: their */
     int64_t n_apart;           /* kernels touch different elements, whatever their regions share; each pair in both orders */

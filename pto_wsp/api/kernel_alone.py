@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from pto_wsp.run.failures import describe
 from pto_wsp.run.kernel_interpreter import failure_of
 from pto_wsp.run.prints import print_text
 from pto_wsp.source import here
+from pto_wsp.trace.kernel.accumulate import accumulator
 from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, KernelParam, SizedTileAnnotation, TensorAnnotation, TileAnnotation
 from pto_wsp.trace.kernel.definition import KernelDef
 from pto_wsp.trace.workload.task_call import check_size
@@ -117,15 +119,44 @@ class KernelAlone:
                                    help="write the Python body, which is what the others are held to; or run it in a workload on cpu_sim")
         declared = self.definition.sized(sizes).params
         arrays = {p.name: self._run_argument(node, given.get(p.name)) for p in declared if (node := _whole(p, ir)) is not None}
-        outputs = tuple(arrays[p.name] for p in declared if isinstance(p.annotation, TileAnnotation | TensorAnnotation)
-                        and p.annotation.role.writes)
+        totals = self._totals(given, arrays)
         failed = failure_of(ir, _arguments(declared, arrays), self._show)
         if failed is not None:
             guard = guards_of(ir)[failed.guard]
             said = describe(guard, failed.fault)
             raise TaskFailedError(f"kernel `{self._name}` failed: {said.what}", guard.span, expected=said.expected, found=said.found)
+        if totals:
+            self._combine(ir, arrays, totals)
+        outputs = (totals.get(p.name, arrays[p.name]) for p in declared if isinstance(p.annotation, TileAnnotation | TensorAnnotation)
+                   and p.annotation.role.writes)
         arrays_out = tuple(a for a in outputs if isinstance(a, np.ndarray))
         return arrays_out[0] if len(arrays_out) == 1 else arrays_out or None
+
+    def _totals(self, given: Mapping[str, object], arrays: dict[str, npt.NDArray[Any] | int | float]) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays given for Acc parameters, by name, and put arrays for the task's own parts in their place in `arrays`."""
+        totals: dict[str, npt.NDArray[Any]] = {}
+        for param in self.definition.params:
+            array = arrays.get(param.name)
+            if param.name in self._accumulating and given.get(param.name) is not None and isinstance(array, np.ndarray):
+                totals[param.name] = array
+                arrays[param.name] = np.zeros_like(array)
+        return totals
+
+    @property
+    def _accumulating(self) -> dict[str, str]:
+        """How each Acc parameter combines, by name."""
+        return {p.name: p.annotation.combine for p in self.definition.params
+                if isinstance(p.annotation, TileAnnotation | SizedTileAnnotation) and p.annotation.combine}
+
+    def _combine(self, ir: Kernel, arrays: Mapping[str, npt.NDArray[Any] | int | float], totals: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Combine the task's own parts with the arrays given for Acc parameters, in place."""
+        declared = [replace(param, combine=self._accumulating[param.name]) for param in ir.memory_params
+                    if isinstance(param, TileParam) and param.name in totals]
+        combining = accumulator(self._name, declared)
+        values = {param.name: _rank2(array) for param, array in zip(
+            combining.memory_params, (*(arrays[p.name] for p in declared), *(totals[p.name] for p in declared)), strict=True)
+            if isinstance(array, np.ndarray)}
+        assert failure_of(combining, values, self._show) is None
 
     def _sizes(self, given: Mapping[str, object]) -> dict[str, int]:
         """Return the number of each name in the tile types, from the arrays.

@@ -7,15 +7,15 @@ from pto_wsp.errors.pto_error import PtoError
 
 class KernelSignatureError(PtoError):
     code = "K101"
-    cause = ("A kernel's parameter has no annotation, or one that is not In, Out or InOut of Tile or Tensor, Scalar or "
-             "Constexpr.")
+    cause = ("A kernel's parameter has no annotation, or one that is not In, Out or InOut of Tile or Tensor, Acc of a Tile of numbers, "
+             "Scalar or Constexpr.")
     example = "@kernel\ndef k(x): ..."
     fix = "Annotate every parameter, e.g. x: In[Tile[16, 128, DType.F32]]."
 
 
 class OutNeverStoredError(PtoError):
     code = "K102"
-    cause = "An Out parameter is never stored, so its tensor would keep what it held."
+    cause = "An Out or Acc parameter is never stored, so its tensor would keep what it held."
     example = "@kernel\ndef k(x: In[Tile[4, 4, DType.F32]], y: Out[Tile[4, 4, DType.F32]]): x + 1"
     fix = "Store it with pto.store(y, value), or drop the parameter."
 
@@ -43,9 +43,9 @@ class OutsideTraceError(PtoError):
 
 class BufferMisuseError(PtoError):
     code = "K106"
-    cause = "A buffer or parameter is used against its role: written though In, read before it was written."
+    cause = "A buffer or parameter is used against its role: written though In, read before it was written, an Acc stored twice."
     example = "pto.store(x, v)  # x: In"
-    fix = "Store to an Out or InOut parameter; give pto.alloc an init."
+    fix = "Store to an Out or InOut parameter; give pto.alloc an init; sum up in a buffer and store to an Acc parameter once."
 
 
 class OwnBodyError(PtoError):

@@ -38,14 +38,27 @@ class Role(Enum):
         return f"Role.{self.name}"
 
 
+COMBINES = ("sum", "max", "min", "prod")     # how accumulating parameters combine; the first is the default
+
+
 @dataclass(frozen=True, slots=True)
 class TileParam:
-    """A parameter bound to a view of the tile's shape, or to a smaller valid part."""
+    """A parameter bound to a view of the tile's shape, or to a smaller valid part.
+
+    `combine`: how an accumulating parameter combines what the tensor holds with what the task adds: sum, max, min or prod; "" for others.
+    Tasks that combine in one way need no order of the user's: edges run them in program order.
+    """
 
     name: str
     role: Role
     type: TileType
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+    combine: str = ""
+
+    @property
+    def accumulates(self) -> bool:
+        """True for a parameter that reads a tensor and combines a value with what it holds."""
+        return bool(self.combine) and self.role is Role.INOUT
 
 
 @dataclass(frozen=True, slots=True)

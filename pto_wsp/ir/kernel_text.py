@@ -36,8 +36,10 @@ def print_kernel(kernel: k.Kernel) -> str:
 def print_param(param: k.Param) -> str:
     """Return a parameter as declared: `x: In[Tile[16, 128, f32]]`."""
     match param:
-        case k.TileParam(name, role, type):
+        case k.TileParam(name, role, type, combine=""):
             return f"{name}: {role.value}[{type!r}]"
+        case k.TileParam(name, _, type, combine=how):
+            return f"{name}: Acc[{type!r}{'' if how == 'sum' else f', {how}'}]"
         case k.TensorParam(name, role, dtype):
             return f"{name}: {role.value}[Tensor {dtype}]"
         case k.ScalarParamDecl(name, dtype):

@@ -197,7 +197,7 @@ KERNEL_TAGS = Tags({
     view.ViewDim: "ViewDim: extent stride limit",
     view.StridedView: "Place: offset dims",
     view.Bound: "Bound: step value lower upper",
-    k.TileParam: "TileParam: name role type ~span",
+    k.TileParam: "TileParam: name role type ?combine ~span",
     k.TensorParam: "TensorParam: name role dtype ~span",
     k.ScalarParamDecl: "ScalarParamDecl: name dtype ~span",
     k.Value: "Value: id type ~name",

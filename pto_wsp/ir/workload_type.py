@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.kernel import Param, ScalarParamDecl
+from pto_wsp.ir.kernel import Param, ScalarParamDecl, TileParam
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.text import WIDTH, Listed, Text, TextPart, TextRow, listed, wrap_text
 
@@ -136,4 +136,10 @@ def _process(process: wl.WorkloadProcess) -> Text:
 
 
 def _param(param: Param) -> str:
-    return f"{param.name}: {'Scalar' if isinstance(param, ScalarParamDecl) else param.role.value}"
+    match param:
+        case ScalarParamDecl():
+            return f"{param.name}: Scalar"
+        case TileParam(accumulates=True):
+            return f"{param.name}: Acc"
+        case _:
+            return f"{param.name}: {param.role.value}"

@@ -25,6 +25,7 @@ from pto_wsp.errors import PtoError, RunRaceError, StrayAccessError, UnwrittenEr
 from pto_wsp.ir import plan as pm
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Do, Loop, Pipeline, Sides, children
+from pto_wsp.ir.kernel import COMBINES, TileParam
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.plan_walk import sizes_made, submits
@@ -196,6 +197,12 @@ _EXPECTED = "an order between them in the workload, or elements of their own"
 
 def _param(plan: pm.TaskPlan, task: pm.Submit, arg: int) -> str:
     return plan.kernels[task.kernel].kernel.memory_params[arg].name
+
+
+def _combines(plan: pm.TaskPlan, task: pm.Submit) -> tuple[int, ...]:
+    """Return how each memory argument of a task accumulates: 1 + the position of its `combine` in COMBINES, 0 for others."""
+    params = plan.kernels[task.kernel].kernel.memory_params
+    return tuple(1 + COMBINES.index(param.combine) if isinstance(param, TileParam) and param.accumulates else 0 for param in params)
 
 
 def _verb(place: pm.Place) -> str:
@@ -385,6 +392,8 @@ class Watch:
             "undefined": ffi.new("uint8_t[]", [self._is_undefined(bindings, k) for k in range(len(bindings.arrays))] or [False]),
             "site_begin": ffi.new("int32_t[]", begins),
             "site_tensors": ffi.new("int32_t[]", [slot for places in slots for slot in places] or [0]),
+            "site_combines": ffi.new("uint8_t[]", [code for task in sorted(submits(plan), key=lambda task: task.site)
+                                                   for code in _combines(plan, task)] or [0]),
             "own_body": ffi.new("uint8_t[]", [use.kernel.c_body is not None for use in plan.kernels] or [False]),
             "apart": ffi.new("int64_t[]", apart or [0]),
         }

@@ -117,8 +117,8 @@ def check_kernel(kernel: k.Kernel, *, bodies: bool) -> None:
 def annotation_of(param: k.Param) -> Annotation:
     """Return the annotation of a parameter."""
     match param:
-        case k.TileParam(_, role, tile):
-            return TileAnnotation(role, fixed_tile(tile.shape, tile.dtype))
+        case k.TileParam(_, role, tile, combine=combine):
+            return TileAnnotation(role, fixed_tile(tile.shape, tile.dtype), combine)
         case k.TensorParam(_, role):
             return TensorAnnotation(role)
         case k.ScalarParamDecl(_, dtype):
@@ -129,6 +129,8 @@ def _check_params(kernel: k.Kernel) -> None:
     for param in kernel.params:
         (check_tile_name if isinstance(param, k.TileParam) else check_name)("a parameter", param.name)
         annotation_of(param)
+        if isinstance(param, k.TileParam) and param.combine and (param.combine not in k.COMBINES or not param.accumulates):
+            refuse(f"the parameter {param!r:.120}", expected=f"an InOut that combines by one of {', '.join(k.COMBINES)}")
     if len({param.name for param in kernel.params}) < len(kernel.params):
         refuse("two parameters of one name")
     if kernel.arena:

@@ -36,8 +36,19 @@ static bool is_proved_apart(const pto_sanitizer *s, int32_t site, int32_t arg, i
     return low < o->n_apart && o->apart[low] == wanted;
 }
 
-static int64_t first_conflict(const pto_sanitizer *s, const pto_race *of, const pto_arg *first, int64_t n_first, const pto_arg *second,
-                              int64_t n_second, bool *is_known)
+/* Accumulating arguments of one kind: the data edges between such tasks are what the user asked for. */
+static bool combine_alike(const pto_sanitizer *s, int32_t first_site, int32_t first_arg, int32_t second_site, int32_t second_arg)
+{
+    const uint8_t *combines = s->options.site_combines;
+    if (combines == NULL)
+        return false;
+    uint8_t first = combines[s->options.site_begin[first_site] + first_arg];
+    return first != 0 && first == combines[s->options.site_begin[second_site] + second_arg];
+}
+
+/* Return the first pair of arguments on the same elements, (first << 32 | second), -1: none. `alike`: pairs that combine alike count. */
+static int64_t first_conflict(const pto_sanitizer *s, const pto_race *race, const pto_arg *first, int64_t n_first, const pto_arg *second,
+                              int64_t n_second, bool alike, bool *is_known)
 {
     *is_known = true;
     for (int32_t j = 0; j < n_second; j++)
@@ -45,9 +56,9 @@ static int64_t first_conflict(const pto_sanitizer *s, const pto_race *of, const 
             pto_box a, b;
             bool is_exact;
             if (first[i].buffer != second[j].buffer || !((first[i].flags | second[j].flags) & PTO_WRITE) ||
-                is_proved_apart(s, of->first_site, i, of->second_site, j) ||
+                is_proved_apart(s, race->first_site, i, race->second_site, j) ||
                 pto_box_of(&first[i], &a) != PTO_BOX_OK || pto_box_of(&second[j], &b) != PTO_BOX_OK ||
-                !pto_box_meets(&a, &b, PTO_EXACT_STEPS, &is_exact))
+                (!alike && combine_alike(s, race->first_site, i, race->second_site, j)) || !pto_box_meets(&a, &b, PTO_EXACT_STEPS, &is_exact))
                 continue;
             if (is_exact)
                 return (int64_t)i << 32 | j;
@@ -98,6 +109,8 @@ static void note_race(pto_sanitizer *s, const pto_record *r, int64_t first, int6
             return;
         copy_index(s->log.index + s->log.begin[first], s->log.begin[first + 1] - s->log.begin[first], race.first_index,
                    &race.n_first_index);
+        if (second_task >= 0 && combine_alike(s, race.first_site, race.first_arg, race.second_site, race.second_arg))
+            return;
     } else {
         int64_t task = r->node_task[first - r->first_node];
         const pto_arg *args = r->args + r->arg_begin[task];
@@ -108,8 +121,9 @@ static void note_race(pto_sanitizer *s, const pto_record *r, int64_t first, int6
         if (second_task >= 0) {
             bool is_known;
             const pto_arg *others = r->args + r->arg_begin[second_task];
+            bool alike = r->task_stream[task] != r->task_stream[second_task];     /* streams run in no order of the program */
             int64_t pair = first_conflict(s, &race, args, r->arg_begin[task + 1] - r->arg_begin[task], others,
-                                          r->arg_begin[second_task + 1] - r->arg_begin[second_task], &is_known);
+                                          r->arg_begin[second_task + 1] - r->arg_begin[second_task], alike, &is_known);
             if (pair < 0) {
                 s->report.n_unchecked += !is_known;
                 return;

@@ -31,7 +31,7 @@ from pto_wsp.ir.flow import (
     Through,
     evaluations,
 )
-from pto_wsp.ir.kernel import Role
+from pto_wsp.ir.kernel import Role, TileParam
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import (
     Check,
@@ -187,6 +187,7 @@ class SiteAccess:
     """One memory parameter of one task site: slot of the tensor, role, view, and the levels around the task, outermost first.
 
     `param` is empty if the workload reads an element itself. `who` names the access, e.g. copy(x). `checks`: run-time checks made before.
+    `combine`: how an accumulating parameter combines, "" for others.
     """
 
     statement: Statement
@@ -197,6 +198,7 @@ class SiteAccess:
     view: View
     levels: tuple[Level, ...]
     checks: tuple[Check, ...]
+    combine: str = ""
 
     @property
     def span(self) -> Span:
@@ -211,7 +213,7 @@ class SiteAccess:
     @property
     def verb(self) -> str:
         """The verb of the access in messages."""
-        return "written" if self.role.writes else "read"
+        return f"accumulated ({self.combine})" if self.combine else "written" if self.role.writes else "read"
 
     @property
     def variables(self) -> tuple[Var, ...]:
@@ -338,7 +340,8 @@ class _AccessWalk:
         for param, place in zip(kernel.memory_params, task.places, strict=True):
             who = f"{kernel.name}({param.name})"
             found.setdefault(place.slot, []).append(
-                SiteAccess(task, who, param.name, place.slot, place.role, place.view, levels, task.note.checks))
+                SiteAccess(task, who, param.name, place.slot, place.role, place.view, levels, task.note.checks,
+                           param.combine if isinstance(param, TileParam) and param.accumulates else ""))
         self.by_site[task.site] = tuple(access for accesses in found.values() for access in accesses)
         return found
 

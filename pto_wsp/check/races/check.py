@@ -86,6 +86,8 @@ def race_error(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | Pla
 def _accesses_text(witness: Witness) -> str:
     first, second = witness.pair.accesses
     if not witness.iteration(0) and not witness.iteration(1):
+        if first.combine or second.combine:
+            return f"{first.verb} by one and {second.verb} by the other"
         return "written by both" if first.verb == second.verb else "written by one and read by the other"
     again = "again" if first.verb == second.verb else second.verb
     return f"{first.verb}{_where(witness, 0)}, and {again}{_where(witness, 1)}"
@@ -195,6 +197,7 @@ def _kernel(plan: TaskPlan, task: Submit) -> str:
 
 
 # -- the whole plan ----------------------------------------------------------------------------------------------------
+_ACCUMULATE = "they accumulate into the same elements, and only edges that follow from data run them one after the other"
 _MOST_ERRORS = 3        # errors for one tensor; more would repeat the same mistake
 
 
@@ -315,6 +318,9 @@ def _of_tensor(plan: TaskPlan, name: str, contests: list[Contest], data: Data, l
             if not isinstance(outcome, Apart):
                 who = "tokens" if ordered_by_tokens(contest, pair, data) else (
                     "streams" if contest.pipeline is None and ordered_by_streams(pair, data, lanes) else "")
+                if not who and contest.pipeline is None and pair.accumulates:
+                    unproved.append(Unproved(name, pair, _ACCUMULATE))
+                    who = "edges between tasks that accumulate"
                 if who:
                     ordered[who] = None
                     outcome = Apart()

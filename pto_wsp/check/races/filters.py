@@ -62,7 +62,7 @@ def _meeting(ours: list[SiteAccess], theirs: list[SiteAccess], depth: int, loop:
 
 
 def _place(access: SiteAccess) -> Hashable:
-    return (access.view, *map(id, access.levels))
+    return (access.view, access.combine, *map(id, access.levels))
 
 
 def _distinct(accesses: tuple[SiteAccess, ...], key_of: Callable[[SiteAccess], Hashable] = _place) -> list[SiteAccess]:
@@ -112,7 +112,8 @@ def _meaning(access: SiteAccess, depth: int, data: Data) -> Hashable:
     if any((isinstance(leaf, s.Element) and leaf.tensor.id in data.written) or isinstance(leaf, s.SlotValue | s.ReplicaIndex | s.TaskIndex)
            for part in parts for leaf in s.leaves(part)):
         return _place(access)
-    return (tuple(levels), tuple(s.substitute(part, names.get) for part in parts), tuple(line.terms for line in lines), len(region.equal))
+    return (access.combine, tuple(levels), tuple(s.substitute(part, names.get) for part in parts), tuple(line.terms for line in lines),
+            len(region.equal))
 
 
 def _apart_in_one_dimension(ours: list[SiteAccess], theirs: list[SiteAccess], depth: int, loop: PlanLoop | None, data: Data) -> bool:

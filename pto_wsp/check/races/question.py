@@ -133,6 +133,11 @@ class Pair:
         """Both accesses, the first one first."""
         return self.first, self.second
 
+    @property
+    def accumulates(self) -> bool:
+        """True if both accesses combine values with what the tensor holds, in the same way."""
+        return bool(self.first.combine) and self.first.combine == self.second.combine
+
 
 @dataclass(frozen=True, slots=True)
 class Data:

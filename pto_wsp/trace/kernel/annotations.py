@@ -1,4 +1,4 @@
-"""Define the annotations of kernel parameters: In, Out and InOut of Tile or Tensor, Scalar, Constexpr.
+"""Define the annotations of kernel parameters: In, Out and InOut of Tile or Tensor, Acc of Tile, Scalar, Constexpr.
 
 >>> In[Tile[16, 128, DType.F32]]
 In[Tile[16, 128, f32]]
@@ -14,24 +14,25 @@ from typing import TypeAlias
 from pto_wsp.calls import NoValues
 from pto_wsp.errors import KernelSignatureError, raise_all
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel import Role
+from pto_wsp.ir.kernel import COMBINES, Role
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tile import SizedTile, StackType, Tile, TileType, part_name
 from pto_wsp.source import UNKNOWN, Span, here, parameter_span
 from pto_wsp.values import dataclass
 
-_EXPECTED = "In, Out or InOut of Tile[rows, cols, dtype] or Tensor; Scalar[dtype]; Constexpr[type]"
+_EXPECTED = "In, Out or InOut of Tile[rows, cols, dtype] or Tensor; Acc of Tile; Scalar[dtype]; Constexpr[type]"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TileAnnotation:
-    """A tile that the kernel reads, writes, or both."""
+    """A tile that the kernel reads, writes, or both. `combine`: of `Acc`, as in `TileParam`; the body writes its own part, so it is Out."""
 
     role: Role
     type: TileType
+    combine: str = ""
 
     def __repr__(self) -> str:
-        return f"{self.role.value}[{self.type!r}]"
+        return _tile_text(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,9 +41,10 @@ class SizedTileAnnotation:
 
     role: Role
     type: SizedTile
+    combine: str = ""
 
     def __repr__(self) -> str:
-        return f"{self.role.value}[{self.type!r}]"
+        return _tile_text(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,6 +99,31 @@ class InOut(NoValues):
 
     def __class_getitem__(cls, item: object) -> Annotation:
         return _memory(Role.INOUT, item)
+
+
+class Acc(NoValues):
+    """`Acc[Tile[…]]`: what the kernel stores is added to what the argument holds; `Acc[Tile[…], "max"]` (min, prod) combines it otherwise.
+
+    Tasks that accumulate into the same elements need no order: the parts are combined one after the other, in program order.
+    """
+
+    def __class_getitem__(cls, item: object) -> Annotation:
+        tile, how = item if isinstance(item, tuple) and len(item) == 2 else (item, COMBINES[0])
+        if not isinstance(tile, TileType | SizedTile) or not isinstance(how, str) or how not in COMBINES:
+            raise KernelSignatureError("Acc takes a Tile, and how to combine", here(),
+                                       expected=f"Acc[Tile[rows, cols, dtype]], or Acc[Tile[…], how] where how is {_quoted(COMBINES)}",
+                                       found=f"Acc[{', '.join(_shown(each) for each in (item if isinstance(item, tuple) else (item,)))}]",
+                                       help="a region has no size of its own to add: take a Tile and bind it piece by piece"
+                                       if tile is Tensor else None)
+        if isinstance(tile, StackType) or (isinstance(tile, SizedTile) and len(tile.extents) > 2):
+            raise KernelSignatureError("Acc takes a tile of two dimensions", here(), expected="Acc[Tile[rows, cols, dtype]]",
+                                       found=f"Acc[{tile!r}]", help="bind the tiles of the leading dimensions one by one")
+        if tile.dtype.is_bool or tile.dtype.is_storage:
+            raise KernelSignatureError(f"Acc takes no {tile.dtype}: nothing is added up in it", here(), expected="a dtype of numbers",
+                                       found=f"Acc[{tile!r}]",
+                                       help="count in DType.I32: pto.cast(mask, DType.I32)" if tile.dtype.is_bool
+                                       else "add up in DType.F32, and cast the result in a kernel of its own")
+        return TileAnnotation(Role.OUT, tile, how) if isinstance(tile, TileType) else SizedTileAnnotation(Role.OUT, tile, how)
 
 
 class Scalar(NoValues):
@@ -204,7 +231,8 @@ def _resolve(function: Callable[..., object], name: str, annotation: object, cal
         try:
             annotation = eval(text, function.__globals__, scope)
         except KernelSignatureError as mistake:
-            return KernelSignatureError(f"{where}: {mistake.message}", span, expected=mistake.expected, found=mistake.found)
+            return KernelSignatureError(f"{where}: {mistake.message}", span, expected=mistake.expected, found=mistake.found,
+                                        help=mistake.help)
         except Exception as mistake:   # user code may raise anything; the exception is the finding
             return KernelSignatureError(f"{where} has an annotation that cannot be evaluated", span, expected=_EXPECTED,
                                         found=f"{text}: {type(mistake).__name__}: {mistake}")
@@ -235,6 +263,16 @@ def _memory(role: Role, item: object) -> Annotation:
     raise KernelSignatureError(f"{role.value} takes a Tile or Tensor", here(),
                                expected=f"{role.value}[Tile[rows, cols, dtype]] or {role.value}[Tensor]",
                                found=f"{role.value}[{_shown(item)}]")
+
+
+def _tile_text(annotation: TileAnnotation | SizedTileAnnotation) -> str:
+    if not annotation.combine:
+        return f"{annotation.role.value}[{annotation.type!r}]"
+    return f"Acc[{annotation.type!r}{'' if annotation.combine == COMBINES[0] else f', {_quoted((annotation.combine,))}'}]"
+
+
+def _quoted(words: tuple[str, ...]) -> str:
+    return ", ".join(f'"{word}"' for word in words)
 
 
 def _shown(item: object) -> str:

@@ -35,6 +35,7 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import StackType, whole_name
 from pto_wsp.ops.entry import activate
 from pto_wsp.source import Span, definition_span, here, repeated
+from pto_wsp.trace.kernel.accumulate import check_accumulating, own_parts
 from pto_wsp.trace.kernel.annotations import (
     ConstexprAnnotation,
     KernelParam,
@@ -236,7 +237,8 @@ class KernelDef:
         if not key:
             return self
         if key not in self._sized:
-            params = tuple(replace(param, annotation=TileAnnotation(param.annotation.role, param.annotation.type.of(sizes)))
+            params = tuple(replace(param, annotation=TileAnnotation(param.annotation.role, param.annotation.type.of(sizes),
+                                                                           param.annotation.combine))
                            if isinstance(param.annotation, SizedTileAnnotation) else param for param in self.params)
             self._sized[key] = replace(self, params=params, _sized={})
         return self._sized[key]
@@ -258,6 +260,7 @@ class KernelDef:
         bodies = read_bodies(function, options)
         check_names(function.__name__, params, bodies)
         check_ranks(function.__name__, params, bodies)
+        check_accumulating(function.__name__, params, bodies, instructions=instructions)
         return KernelDef(function, function.__name__, params, definition_span(function.__code__), bodies, instructions)
 
     def trace(self, constexprs: Mapping[str, object], tensor_dtypes: Mapping[str, DType]) -> k.Kernel:
@@ -290,7 +293,7 @@ class KernelDef:
                        for own in self.bodies)
         kernel = k.Kernel(self.name, tuple(declared), body, self.span, bodies)
         check_stored(kernel, trace.stored)
-        return kernel
+        return own_parts(kernel)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -304,8 +307,8 @@ class KernelDef:
             case TileAnnotation(role, StackType() as stack):
                 parts = tuple(k.TileParam(name, role, stack.each, param.span) for name in param.parts)
                 return parts, TileStack(stack.leading, [TileParamRef(trace, part) for part in parts], f"parameter `{param.name}`")
-            case TileAnnotation(role, tile_type):
-                tile = k.TileParam(param.name, role, tile_type, param.span)
+            case TileAnnotation(role, tile_type, combine):
+                tile = k.TileParam(param.name, role, tile_type, param.span, combine)
                 return (tile,), TileParamRef(trace, tile)
             case TensorAnnotation(role):
                 tensor = k.TensorParam(param.name, role, self._given(param, tensor_dtypes), param.span)
@@ -337,7 +340,11 @@ def check_stored(kernel: k.Kernel, stored: Collection[str]) -> None:
     """
     if kernel.has_meaning:
         known = set(map(whole_name, stored))
-        missing = {name: p.span for p in kernel.memory_params if p.role is k.Role.OUT and (name := whole_name(p.name)) not in known}
-        raise_all([OutNeverStoredError(f"kernel `{kernel.name}`: Out parameter `{name}` is never stored", span,
+        missing = {name: p for p in kernel.memory_params if p.role is k.Role.OUT and (name := whole_name(p.name)) not in known}
+        raise_all([OutNeverStoredError(f"kernel `{kernel.name}`: {_kind(p)} parameter `{name}` is never stored", p.span,
                                        help=f"pto.store({name}, value), or drop the parameter")
-                   for name, span in missing.items()])
+                   for name, p in missing.items()])
+
+
+def _kind(param: k.MemoryParam) -> str:
+    return "Acc" if isinstance(param, k.TileParam) and param.combine else "Out"

@@ -16,7 +16,7 @@ import numpy as np
 from pto_wsp.calls import user_call
 from pto_wsp.errors import BufferMisuseError, SymbolicControlError, UnknownNameError, ValueUseError
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel import Buffer, Role, TensorParam, TileParam, Value
+from pto_wsp.ir.kernel import COMBINES, Buffer, Role, TensorParam, TileParam, Value
 from pto_wsp.ir.scalar import ParamExtent
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType
@@ -372,6 +372,9 @@ class TileParamRef(TileOperators):
         _assign(self.trace, self, item, value)
 
     def __iadd__(self, other: object) -> TileParamRef | Operand:
+        if self.param.role is Role.OUT and self.param.combine == COMBINES[0]:     # a store to an Acc parameter adds
+            self.trace.assign(self, other)
+            return self
         return self._updated(self + other)
 
     def __isub__(self, other: object) -> TileParamRef | Operand:

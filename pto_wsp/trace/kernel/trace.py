@@ -287,10 +287,15 @@ class KernelTrace:
         return result
 
     def check_readable(self, param: k.TileParam) -> None:
-        """Check that an Out parameter was completely stored before it is read.
+        """Check that an Out parameter was completely stored before it is read, and that it is no Acc parameter.
 
         Raises: K106 otherwise.
         """
+        if param.role is k.Role.OUT and param.combine:
+            raise BufferMisuseError(f"Acc parameter `{param.name}` is read", here(), expected="one pto.store of what the task adds",
+                                    found=f"declared at {param.span}",
+                                    help="the task has only its own part: sum it up in a buffer (pto.alloc), or declare "
+                                         f"{param.name} InOut and order the tasks with P.seq")
         if param.role is k.Role.OUT:
             self._check_written(param.name, f"Out parameter `{param.name}`",
                                 f"store all of it first, or declare it {param.name}: InOut[...] to read what it held")

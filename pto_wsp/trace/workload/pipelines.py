@@ -425,7 +425,7 @@ def _parts(items: Iterable[wl.Item]) -> Iterator[wl.Body]:
     """Yield the statements; a task and the send of it that follows directly are one statement."""
     part: list[wl.Item] = []
     for item in items:
-        sent = isinstance(item, flow.Send) and part and isinstance(part[-1], flow.Do) and any(
+        sent = isinstance(item, flow.Send) and part and isinstance(part[-1], flow.Do | flow.Sequence) and any(
             task.handle in item.after for task in wl.tasks(part[-1]))
         if part and not sent:
             yield flow.Sequence(tuple(part))

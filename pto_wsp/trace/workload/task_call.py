@@ -31,14 +31,15 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.exchange import is_array, kind_of
-from pto_wsp.ir.kernel import Kernel
+from pto_wsp.ir.kernel import Kernel, TileParam
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
-from pto_wsp.ir.tensor import TensorView
+from pto_wsp.ir.tensor import Tensor, TensorView
 from pto_wsp.ir.tile import StackType, TileType, extents_of
 from pto_wsp.ir.view import Pick, View, ViewDim, declared, place_of, print_view
 from pto_wsp.ops.entry import is_active
 from pto_wsp.source import Span, argument_span, here, user_frame
+from pto_wsp.trace.kernel.accumulate import accumulator
 from pto_wsp.trace.kernel.annotations import (
     ConstexprAnnotation,
     KernelParam,
@@ -78,13 +79,63 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
     kernel = _specialise(trace, definition, constexprs, dtypes)
     task_args = tuple(arg for k, param in enumerate(definition.params)
                       for arg in _argument(definition, param, bound[param.name], k, trace, frame, span))
+    totals = {p.name: p for p in definition.params if isinstance(p.annotation, TileAnnotation) and p.annotation.combine}
     if len(index) > MAX_BRACKETS:
         raise ArityError(f"kernel `{definition.name}` has too many bracket indices", span, expected=f"at most {MAX_BRACKETS}",
                          found=str(len(index)))
     bracket = tuple(trace.use(_bracket(node, span), frame, span) for node in index)
     handle = trace.new_handle(definition.name)
-    trace.append(flow.Do(wl.Task(kernel, bracket, task_args, handle.id, _after(after, trace, span), span, _label(definition, label, span))))
+    task = wl.Task(kernel, bracket, task_args, handle.id, _after(after, trace, span), span, _label(definition, label, span))
+    if not totals:
+        trace.append(flow.Do(task))
+        return handle
+    return _accumulate(definition, task, totals, trace, span)
+
+
+def _accumulate(definition: KernelDef, task: wl.Task, totals: Mapping[str, KernelParam], trace: WorkloadTrace, span: Span) -> TaskHandle:
+    """Append a task that writes its parts into fresh tensors, and the task that combines them with the views bound to Acc parameters.
+
+    Returns the handle of the second task: whoever waits for it waits for both.
+    """
+    bound = {arg.param: arg for arg in task.args if isinstance(arg, wl.ViewArg) and arg.param in totals}
+    parts: dict[str, wl.ViewArg] = {}
+    declared: list[TileParam] = []
+    scope = trace.scopes[-1]
+    first = len(scope.items)
+    for name, arg in bound.items():
+        annotation = totals[name].annotation
+        assert isinstance(annotation, TileAnnotation)
+        declared.append(TileParam(name, annotation.role, annotation.type, totals[name].span, annotation.combine))
+        part = _part_like(arg.view, annotation.type, f"{name}_part")
+        trace.keep(part.owner)
+        parts[name] = replace(arg, view=part.view)
+    key = ("accumulator", definition, *declared)
+    combining = trace.kernels.get(key)
+    if not isinstance(combining, Kernel):
+        combining = accumulator(definition.name, declared)
+        trace.kernels[key] = combining
+    handle = trace.new_handle(definition.name)
+    read = tuple(replace(parts[total.name], param=param.name) for param, total in zip(combining.memory_params, declared, strict=False))
+    made: tuple[wl.Item, ...] = (
+        flow.Do(replace(task, args=tuple(parts.get(arg.param, arg) for arg in task.args))),
+        flow.Do(wl.Task(combining, task.index, (*read, *bound.values()), handle.id, (), span, task.label)))
+    if scope.is_pipe:       # the two tasks are one statement, and so one process
+        scope.items[first:] = [flow.Sequence((*scope.items[first:], *made))]
+    else:
+        scope.items.extend(made)
     return handle
+
+
+def _part_like(view: View, tile: TileType, name: str) -> TensorView:
+    """Return a fresh tensor of a tile's shape, cut to what a view has of the tile in a run."""
+    part: TensorView = Tensor.empty(tile.shape, tile.dtype, name)
+    dims = place_of(view).dims
+    if len(dims) == 1:
+        part = part[0]
+    if all(isinstance(declared(dim.extent), s.Const) for dim in dims):
+        return part
+    cut: TensorView = part[tuple(slice(0, Symbolic(dim.extent)) for dim in dims)].clip(*tile.shape[-len(dims):])
+    return cut
 
 
 def _bind(definition: KernelDef, args: Sequence[object], kwargs: Mapping[str, object], span: Span) -> dict[str, object]:

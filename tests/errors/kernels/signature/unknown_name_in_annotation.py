@@ -18,5 +18,5 @@ def mistake(x: In[Tile[ROWS, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> N
 #      |
 #   12 | def mistake(x: In[Tile[ROWS, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
 #      |             ^
-#    = expected: In, Out or InOut of Tile[rows, cols, dtype] or Tensor; Scalar[dtype]; Constexpr[type]
+#    = expected: In, Out or InOut of Tile[rows, cols, dtype] or Tensor; Acc of Tile; Scalar[dtype]; Constexpr[type]
 #    = found:    In[Tile[ROWS, 8, DType.F32]]: NameError: name 'ROWS' is not defined

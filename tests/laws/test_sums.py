@@ -1,0 +1,111 @@
+"""Tasks that accumulate into shared tiles leave the bits of program order: on every target, under every schedule, on any threads."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from pto_wsp import DispatchPolicy, DType, Program, PtoError, Workload
+from pto_wsp.errors import UnprovedOrderError
+from tests.laws.generated_schedules import ScheduleRecipe, schedule_recipes
+from tests.laws.generated_sums import LOOPS, STORES, SumRecipe, Sums, sum_recipes
+from tests.laws.generated_workloads import threads_of
+
+PLAIN = SumRecipe(DType.F32, "sum", "dense", ("whole",), 3, 4, 2, (0, 1, 0), False, False, False, 1)
+
+
+def leaves(sums: Sums, program: Program, seed: int = 0) -> bytes:
+    """Return what a run leaves in the tiles."""
+    assert sums.y.data is not None
+    sums.y.data[...] = sums.start
+    if seed:
+        program.replay(seed, **sums.symbols)
+    else:
+        program.run(**sums.symbols)
+    return sums.y.data.tobytes()
+
+
+def check(recipe: SumRecipe, schedule: ScheduleRecipe, *targets: str) -> None:
+    """Raise AssertionError unless targets, threads and orders leave what loops of NumPy leave, but for the bits of a NaN."""
+    sums = Sums(recipe)
+    expected, traced = sums.by_hand(), sums.trace()
+    assert Workload.from_json(traced.to_json()) == traced
+    wanted = None
+    for target in targets:
+        try:
+            program = schedule.of(traced).compile(target)
+        except UnprovedOrderError:
+            assert schedule.deps == "explicit"
+            continue
+        for threads, seed in ((1, 0), (2, 0), (3, 5)):
+            with threads_of(program, threads) if target == "cpu_sim" else nullcontext():
+                found = leaves(sums, program, seed)
+            np.testing.assert_array_equal(sums.y.data, expected, err_msg=str((target, threads, seed, recipe)))
+            wanted = wanted or found
+            assert found == wanted, (target, threads, seed, recipe)
+
+
+@given(sum_recipes(), schedule_recipes())
+@settings(max_examples=12)
+def test_any_schedule_adds_in_program_order(recipe: SumRecipe, schedule: ScheduleRecipe) -> None:
+    check(recipe, schedule, "interp")
+
+
+@given(sum_recipes())
+@settings(max_examples=3)
+def test_both_targets_add_in_program_order(recipe: SumRecipe) -> None:
+    check(recipe, ScheduleRecipe(), "interp", "cpu_sim")
+
+
+@pytest.mark.slow
+@given(sum_recipes(), schedule_recipes())
+@settings(max_examples=60)
+def test_both_targets_add_in_program_order_under_any_schedule(recipe: SumRecipe, schedule: ScheduleRecipe) -> None:
+    check(recipe, schedule, "interp", "cpu_sim")
+
+
+@pytest.mark.parametrize("loops", LOOPS)
+def test_every_form_of_loop_accumulates(loops: str) -> None:
+    check(replace(PLAIN, loops=loops, stores=("whole", "when"), before=True, after=True), ScheduleRecipe(deps="overlap"), "interp")
+
+
+@pytest.mark.parametrize("combine", ["sum", "max", "min", "prod"])
+@pytest.mark.parametrize("dtype", [DType.F32, DType.BF16, DType.I8, DType.U16], ids=str)
+def test_what_is_not_stored_changes_nothing(dtype: DType, combine: str) -> None:
+    """Not even the sign of a zero, and a number stays below an infinity."""
+    recipe = replace(PLAIN, dtype=dtype, combine=combine, stores=STORES, short=True)
+    sums = Sums(recipe)
+    if dtype.is_float:
+        sums.start[:, 0], sums.start[:, 1, 0] = -0.0, -np.inf
+    expected = sums.by_hand()
+    leaves(sums, sums.trace().compile("interp"))
+    np.testing.assert_array_equal(np.signbit(sums.y.data), np.signbit(expected))
+    np.testing.assert_array_equal(sums.y.data, expected)
+
+
+def test_parts_run_side_by_side() -> None:
+    """With executors enough, tasks compute their parts together, and the sums follow one another."""
+    def cycles(n: int, recipe: SumRecipe) -> int:
+        return int(Sums(recipe).trace().dispatch(DispatchPolicy.round_robin(n)).compile("interp").run().stats.total_cycles)
+    recipe = replace(PLAIN, n=1, m=4, outs=1, to=(0, 0, 0))
+    size = 3 * 4
+    part, total = 3 * size, 4 * size          # load, add, store; two loads, add, store
+    assert cycles(1, recipe) == 4 * (part + total)
+    assert cycles(4, recipe) == part + 4 * total
+
+
+def test_explicit_dependencies_are_refused_where_sums_meet() -> None:
+    with pytest.raises(PtoError, match=r"they accumulate into the same elements"):
+        ScheduleRecipe(deps="explicit").of(Sums(PLAIN).trace()).compile("interp")
+    check(replace(PLAIN, m=1, to=(0, 1, 0), n=2), ScheduleRecipe(deps="explicit", streams=1), "interp")
+
+
+def test_a_sanitized_run_takes_the_order_of_sums_for_granted() -> None:
+    sums = Sums(replace(PLAIN, before=True, after=True))
+    expected = sums.by_hand()
+    leaves(sums, sums.trace().compile("cpu_sim", sanitize=True))
+    np.testing.assert_array_equal(sums.y.data, expected)
