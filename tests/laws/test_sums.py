@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -9,7 +10,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from pto_wsp import DispatchPolicy, DType, Program, PtoError, Workload
+from pto_wsp import (
+    Acc,
+    Channel,
+    DispatchPolicy,
+    DType,
+    P,
+    Program,
+    PtoError,
+    Tensor,
+    Tile,
+    Workload,
+    connect,
+    consume,
+    process,
+    replicate,
+    send,
+    workload,
+)
 from pto_wsp.errors import UnprovedOrderError
 from tests.laws.generated_schedules import ScheduleRecipe, schedule_recipes
 from tests.laws.generated_sums import LOOPS, STORES, SumRecipe, Sums, sum_recipes
@@ -109,3 +127,42 @@ def test_a_sanitized_run_takes_the_order_of_sums_for_granted() -> None:
     expected = sums.by_hand()
     leaves(sums, sums.trace().compile("cpu_sim", sanitize=True))
     np.testing.assert_array_equal(sums.y.data, expected)
+
+
+def test_python_functions_say_how_to_combine() -> None:
+    tile = Tile[2, 4, DType.F32]
+    assert [repr(Acc[tile, how]) for how in (sum, max, min, math.prod)] == [
+        "Acc[Tile[2, 4, f32]]", 'Acc[Tile[2, 4, f32], "max"]', 'Acc[Tile[2, 4, f32], "min"]', 'Acc[Tile[2, 4, f32], "prod"]']
+
+
+def test_a_kernel_alone_combines_with_the_array_that_it_is_given() -> None:
+    recipe = replace(PLAIN, combine="max")
+    part, x = Sums(recipe).kernel("piece"), np.arange(12, dtype=np.float32).reshape(3, 4)
+    total = np.full((3, 4), 5, np.float32)
+    assert part.run(x, 0, total) is total
+    np.testing.assert_array_equal(total, [[5, 5, 5, 5], [5, 5, 5, 6], [5, 5, 5, 5]])
+    np.testing.assert_array_equal(part.run(x, 0), [[-np.inf] * 4, [0, 2, 4, 6], [-np.inf] * 4])
+
+
+def test_replicas_have_no_order_of_sums() -> None:
+    sums, channel = Sums(PLAIN), Channel("work", 2)
+    part, x = sums.kernel("whole"), Tensor(sums.x, name="X")
+
+    @workload
+    def feed() -> None:
+        for k in P.seq(4):
+            send(channel, k)
+
+    @workload
+    def add() -> None:
+        with consume(channel) as k:
+            part[k](x[k], k, sums.y[0])
+
+    @workload
+    def case(n: int) -> None:
+        adder = process("adder").consumes(channel).body(add)
+        connect([process("feeder").produces(channel).body(feed), replicate(adder, n)], [channel])
+
+    case(1).compile("interp")
+    with pytest.raises(PtoError, match=r"tasks without an order between them write the same elements of `Y`"):
+        case(2).compile("interp")

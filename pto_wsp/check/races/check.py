@@ -28,6 +28,7 @@ from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import RaceError, UnprovedOrderError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Loop, Pipeline, Process, Sides, communicates, slots_set, walk
+from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.plan import Item, PlanLoop, PlanPipeline, PlanProcess, PlanSides, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import submits
@@ -115,6 +116,8 @@ def _help(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | PlanProc
     match node:
         case Loop():
             var = node.known_var.name
+            if all(access.role is Role.INOUT and not access.combine for access in witness.pair.accesses):
+                return f"P.seq(...) runs the iterations of `{var}` in order; or, if they add to `{name}`, Acc[Tile[...]] in place of InOut"
             return f"P.seq(...) runs the iterations of `{var}` in order; or give `{name}` one more dimension, a place for each `{var}`"
         case Sides():
             return "sequential(...) or >> puts the sides in order"

@@ -7,6 +7,7 @@ In[Tile[16, 128, f32]]
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TypeAlias
@@ -20,6 +21,7 @@ from pto_wsp.ir.tile import SizedTile, StackType, Tile, TileType, part_name
 from pto_wsp.source import UNKNOWN, Span, here, parameter_span
 from pto_wsp.values import dataclass
 
+_FUNCTIONS = dict(zip(COMBINES, (sum, max, min, math.prod), strict=True))     # Python's functions of the same meaning
 _EXPECTED = "In, Out or InOut of Tile[rows, cols, dtype] or Tensor; Acc of Tile; Scalar[dtype]; Constexpr[type]"
 
 
@@ -109,6 +111,7 @@ class Acc(NoValues):
 
     def __class_getitem__(cls, item: object) -> Annotation:
         tile, how = item if isinstance(item, tuple) and len(item) == 2 else (item, COMBINES[0])
+        how = next((word for word, function in _FUNCTIONS.items() if how is function), how)
         if not isinstance(tile, TileType | SizedTile) or not isinstance(how, str) or how not in COMBINES:
             raise KernelSignatureError("Acc takes a Tile, and how to combine", here(),
                                        expected=f"Acc[Tile[rows, cols, dtype]], or Acc[Tile[…], how] where how is {_quoted(COMBINES)}",
