@@ -177,6 +177,7 @@ class BoundBefore:
     def _bind(self, name: str, value: object) -> None:
         plan = self.plan
         slots = [k for k, slot in enumerate(plan.tensors) if slot.ref.name == name]
+        slots = [k for k in slots if not plan.tensors[k].fresh] or slots       # a body's own tensor hides no tensor of the user
         symbols = [k for k, symbol in enumerate(plan.symbols) if symbol.name == name]
         axes = [axis for axis in plan.axes if axis.name == name]
         count = len(slots) + len(symbols) + len(axes)

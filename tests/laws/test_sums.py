@@ -95,14 +95,15 @@ def test_every_form_of_loop_accumulates(loops: str) -> None:
 @pytest.mark.parametrize("dtype", [DType.F32, DType.BF16, DType.I8, DType.U16], ids=str)
 def test_what_is_not_stored_changes_nothing(dtype: DType, combine: str) -> None:
     """Not even the sign of a zero, and a number stays below an infinity."""
-    recipe = replace(PLAIN, dtype=dtype, combine=combine, stores=STORES, short=True)
-    sums = Sums(recipe)
-    if dtype.is_float:
-        sums.start[:, 0], sums.start[:, 1, 0] = -0.0, -np.inf
-    expected = sums.by_hand()
-    leaves(sums, sums.trace().compile("interp"))
-    np.testing.assert_array_equal(np.signbit(sums.y.data), np.signbit(expected))
-    np.testing.assert_array_equal(sums.y.data, expected)
+    for stores in (STORES, ("piece",)):
+        sums = Sums(replace(PLAIN, dtype=dtype, combine=combine, stores=stores, short=True))
+        if dtype.is_float:
+            sums.start[:, 0], sums.start[:, 1, 0] = -0.0, -np.inf
+        expected = sums.by_hand()
+        for target in ("interp", *(["cpu_sim"] if stores == ("piece",) and dtype is DType.F32 and combine == "sum" else [])):
+            leaves(sums, sums.trace().compile(target))
+            np.testing.assert_array_equal(np.signbit(sums.y.data), np.signbit(expected))
+            np.testing.assert_array_equal(sums.y.data, expected)
 
 
 def test_parts_run_side_by_side() -> None:
@@ -166,3 +167,24 @@ def test_replicas_have_no_order_of_sums() -> None:
     case(1).compile("interp")
     with pytest.raises(PtoError, match=r"tasks without an order between them write the same elements of `Y`"):
         case(2).compile("interp")
+
+
+def test_the_tensor_of_a_part_hides_no_tensor_of_the_user() -> None:
+    sums = Sums(PLAIN)
+    part, y_part, x = sums.kernel("whole"), Tensor(np.zeros((3, 4), np.float32)), Tensor(sums.x, name="X")
+
+    @workload
+    def case() -> None:
+        for k in P(2):
+            part[k](x[k], k, y_part)
+    total = np.zeros((3, 4), np.float32)
+    case().compile("interp").run(y_part=total)
+    np.testing.assert_array_equal(total, (sums.x[0] + sums.x[0]) + (sums.x[1] + sums.x[1]))
+
+
+@pytest.mark.parametrize("word", ["mean", "Sum", "add"])
+def test_data_that_combine_in_no_known_way_are_refused(word: str) -> None:
+    text = Sums(replace(PLAIN, combine="max")).trace().to_json()
+    assert '"combine":"max"' in text
+    with pytest.raises(PtoError, match=r"W113"):
+        Workload.from_json(text.replace('"combine":"max"', f'"combine":"{word}"'))
