@@ -112,7 +112,7 @@ def instance_of(name: str) -> Any:
 
 
 METHODS = (FunctionType, staticmethod, classmethod)
-NO_VALUES = {"Constexpr", "Dense", "In", "InOut", "Out", "Scalar", "Tile", "PtoError", "WindowMode"}     # classes of types and of names
+NO_VALUES = {"Acc", "Constexpr", "Dense", "In", "InOut", "Out", "Scalar", "Tile", "PtoError", "WindowMode"}     # types and names
 
 
 def publics() -> Iterator[Public]:
