@@ -22,7 +22,7 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import array_names
 from pto_wsp.ops.entries import compare, elementwise, functions, matmul, movement
-from pto_wsp.ops.entry import Operand, active, bind, user_call
+from pto_wsp.ops.entry import Operand, active, bind
 from pto_wsp.ops.other_names import instead_of
 from pto_wsp.ops.slices import axes_of
 from pto_wsp.source import here
