@@ -33,7 +33,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(("roll",), "slices joined: pto.concat(x[:, -n:], x[:, :-n])"),
     **dict.fromkeys(("chunk",), "pto.split(x, sections, axis)"),
     **dict.fromkeys(("size", "ndim", "nbytes", "numel", "dim"), "x.shape is (rows, cols)"),
-    **dict.fromkeys(("mT", "t", "mH", "H"), "x.T"), "masked_fill": "pto.where(mask, value, x)",
+    **dict.fromkeys(("t", "mH", "H"), "x.T"), "masked_fill": "pto.where(mask, value, x)",
     "nan_to_num": "pto.where(pto.isnan(x), 0, x)",
     "diff": "x[:, 1:] - x[:, :-1]", "outer": "a column times a row: x * y, of [R, 1] and [1, C]",
     **dict.fromkeys(("float", "int", "long", "half", "bfloat16", "double", "bool"), "x.astype(DType.F32) and the like"),

@@ -157,6 +157,7 @@ OTHERS: dict[str, tuple[Line, Line]] = {
     "clamp": (lambda x: x.clamp(min=-1), lambda x: np.maximum(x, -1)),
     "clamp by tiles": (lambda x: pto.clamp(x, x * 0 - 1, x.mean(keepdims=True)), lambda x: np.clip(x, -1, x.mean())),
     "stack": (lambda x: np.stack([x, x * 2])[1], lambda x: x * 2),
+    "mT": (lambda x: x.mT.T * 3, lambda x: x * 3),
     "max of two": (lambda x: pto.max(x, 1) + x.max(x * 2), lambda x: np.maximum(x, 1) + np.maximum(x, x * 2)),
     "min of two": (lambda x: pto.min(x, 1) - pto.min(x, x * 2), lambda x: np.minimum(x, 1) - np.minimum(x, x * 2)),
     "max of one": (lambda x: x + pto.max(x, axis=1, keepdims=True), lambda x: x + x.max(1, keepdims=True)),

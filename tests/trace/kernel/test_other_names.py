@@ -63,7 +63,6 @@ REFUSED: dict[str, tuple[Made, str]] = {
     "x.reshape": (lambda x, n: x.reshape(7, -1), None),
     "x.where": (lambda x, n: x.where(x > 0, 0), "pto.where(mask, x, y)"),
     "x.masked_fill": (lambda x, n: x.masked_fill(x > 0, 0), "pto.where(mask, value, x)"),
-    "x.mT": (lambda x, n: x.mT, "x.T"),
     "x.numel": (lambda x, n: x.numel(), "x.shape"),
     "x.half": (lambda x, n: x.half(), "x.astype"),
     "x.std of torch": (lambda x, n: x.std(dim=1, keepdim=True), "x.std(axis=1, ddof=1, keepdims=True)"),

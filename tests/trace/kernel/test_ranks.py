@@ -291,6 +291,20 @@ def test_tiles_are_added_in_the_order_of_the_index(target: str) -> None:
     assert (y.data == 2).all()
 
 
+def test_means_joins_and_stacks_take_the_axes_of_numpy() -> None:
+    @kernel
+    def lines(x: In[Tile[2, 3, 4, F32]], mean: Out[Tile[1, 3, 1, F32]], joined: Out[Tile[4, 3, 4, F32]],
+              paired: Out[Tile[2, 2, 3, 4, F32]]) -> None:
+        pto.store(mean, x.mean(axis=(0, 2), keepdims=True))
+        pto.store(joined, np.concatenate([x, x * 2]))
+        pto.store(paired, np.stack([x, x * 2], axis=1))
+
+    x = numbers(2, 3, 4)
+    mean, joined, paired = lines.run(x)
+    assert np.array_equal(mean, x.mean(axis=(0, 2), keepdims=True))
+    assert np.array_equal(joined, np.concatenate([x, x * 2])) and np.array_equal(paired, np.stack([x, x * 2], axis=1))
+
+
 def test_masks_count_and_hold_along_a_leading_axis() -> None:
     @kernel
     def masks(x: In[Tile[3, 2, 2, F32]], n: Out[Tile[2, 2, I32]], some: Out[Tile[1, 2, 2, DType.BOOL]],
