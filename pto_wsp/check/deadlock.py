@@ -154,8 +154,8 @@ _WINDOWS = Finding("deadlock of windows and executors", Verdict.PROVED,
 
 
 _SEVERAL = (Finding("deadlock of several windows", Verdict.PROVED,
-                    "windows of tasks, bytes, entries and edges free their room in one order, that of submission, and ready tasks run whatever "
-                    "their process does; a task that alone needs more than a window is refused with R106"),)
+                    "windows of tasks, bytes, entries and edges free their room in one order, that of submission, and ready tasks run "
+                    "whatever their process does; a task that alone needs more than a window is refused with R106"),)
 
 
 def _pipelines(item: Item, *, sure: bool) -> Iterator[tuple[PlanPipeline, bool]]:
