@@ -25,14 +25,14 @@ _RINGS = {"tasks": "task ring", "bytes": "heap", "entries": "tensor map", "edges
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchNumbers:
     """The numbers of a launch. `aicpu_threads`: 0 for the arch's default; `recorded`: name, number and meaning, for people alone."""
 
     aicpu_threads: int
     recorded: tuple[tuple[str, int, str], ...]
 
 
-def launch_of(schedule: Schedule, arch: Arch, block_dim: int | None) -> Launch:
+def launch_of(schedule: Schedule, arch: Arch, block_dim: int | None) -> LaunchNumbers:
     """Return what a schedule says of the launch, and how many blocks the user asks for; None: does not say.
 
     A block is a cube core with its vector cores.
@@ -44,7 +44,7 @@ def launch_of(schedule: Schedule, arch: Arch, block_dim: int | None) -> Launch:
     if block_dim is not None and has is not None and block_dim > has:
         raise ArchError(f"block_dim is more than the cube cores of arch `{arch.name}`", here(), expected=f"at most {has}",
                         found=f"{block_dim}", help=f"ask for fewer, or give the arch more: arch.with_cores(cube={block_dim})")
-    return Launch(threads, tuple(_recorded(schedule, block_dim)))
+    return LaunchNumbers(threads, tuple(_recorded(schedule, block_dim)))
 
 
 def _recorded(schedule: Schedule, block_dim: int | None) -> Iterator[tuple[str, int, str]]:

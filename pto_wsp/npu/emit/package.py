@@ -32,7 +32,7 @@ from pto_wsp.npu.emit.kernel_cpp import (
     pointer,
     step_of,
 )
-from pto_wsp.npu.emit.launch import Launch
+from pto_wsp.npu.emit.launch import LaunchNumbers
 from pto_wsp.npu.emit.orchestration import orchestration_headers
 from pto_wsp.npu.isa.tile_program import ParamAccess, TileProgram
 from pto_wsp.npu.plan.arguments import tensor_directions
@@ -247,7 +247,7 @@ def _parameters(kernel: Kernel) -> tuple[str, ...]:
     return tuple(print_param(param) for param in (*kernel.memory_params, *kernel.scalar_params))
 
 
-def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: str, runtime: RuntimeName, launch: Launch,
+def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: str, runtime: RuntimeName, launch: LaunchNumbers,
                        interfaces: Mapping[str, str]) -> Mapping[str, str]:
     """Return the package files other than orchestration, golden.py and manifest, by path."""
     directions = tensor_directions(plan)
