@@ -166,3 +166,11 @@ def test_packages_keep_the_extents_that_they_state() -> None:
     with pytest.raises(PtoError, match="reshapes a view whose size only a run knows") as caught:
         moved(lambda x: x[:N].reshape(N, 8, 16), N).compile(target="ascend_npu")
     assert caught.value.code == "N101"
+
+
+def test_rows_that_no_size_of_the_run_reaches_are_told() -> None:
+    x, y = Tensor(strided(6).copy(), name="x"), Tensor(np.zeros((6, 32), np.float32), name="y")
+    program = by_heads(6, x.reshape(6, 4, 8), y.reshape(6, 4, 8)).compile(target="interp")
+    with pytest.warns(UserWarning, match=r"tasks reach 6 of 9 positions of `x` in dimension 0"):
+        program.run(x=strided(9))
+    np.testing.assert_array_equal(y.data, 2 * strided(6))
