@@ -10,6 +10,7 @@ from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
+from pto_wsp import doors
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, ItemRef, Scalar, Var
 from pto_wsp.ir.tile import TileType
@@ -412,6 +413,9 @@ class Kernel:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
     bodies: tuple[OwnBody, ...] = ()
     arena: tuple[Slot, ...] = ()          # plan of its scratch memory, made by a pass
+
+    def __str__(self) -> str:
+        return str(doors.late_module("pto_wsp.ir.print_ir").print_ir(self))
 
     @property
     def has_meaning(self) -> bool:
