@@ -59,6 +59,11 @@ class Workload(Scheduled, doors.Displayed):
         return self._canonical.workload
 
     @property
+    def ir(self) -> wl.Workload:
+        """The expression, as `node`: `str` prints the whole of it, kernels included, and `pto_wsp.parse` reads the text back."""
+        return self.node
+
+    @property
     def tensors(self) -> tuple[Tensor | None, ...]:
         """The tensors that it was written with, in the order of their ids in `node`; None where it came without (`from_json`)."""
         return tuple(self._tensors.get(number) for number in self._canonical.tensors)

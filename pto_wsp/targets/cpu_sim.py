@@ -68,8 +68,8 @@ class _CpuSim:
         options, own = request.options, request.runner.replaced
         if options.check_finite and request.runner.changes(KERNEL_PASSES):
             out = ", ".join(sorted(request.runner.left_out))
-            found = f"passes={{{', '.join(repr(name) for name in own)}}}" if own else f"without {out}"
-            raise CompileOptionError("check_finite=True goes with the package's own passes on kernels alone", here(), found=found,
+            given = f"passes={{{', '.join(repr(name) for name in own)}}}" if own else f"without {out}"
+            raise CompileOptionError("check_finite=True goes with the package's own passes on kernels alone", here(), found=given,
                                      help="leave one of them out: a fault is named by its number among the package's checks")
         made = make_plan(request, PASSES, _cache_bytes(options))
         raise_all(tuple(_count_errors(use.kernel for use in made.plan.kernels)))

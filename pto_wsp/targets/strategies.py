@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from pto_wsp.errors import CompileOptionError, PassStrategyError, UnknownPassError
 from pto_wsp.passes.pipeline import AnyPass, Pass
@@ -89,7 +90,7 @@ def listed_passes(target: str, steps: Sequence[AnyPass], given: Sequence[object]
     return frozenset(order) - frozenset(names), own
 
 
-def _found(target: str, steps: Sequence[AnyPass], entry: str | Pass[object, object], find: Callable[[object], AnyPass]) -> AnyPass:
+def _found(target: str, steps: Sequence[AnyPass], entry: str | Pass[Any, Any], find: Callable[[object], AnyPass]) -> AnyPass:
     """Return the target's pass that an entry of a list names, or stands for.
 
     Raises: C114 for a name that no pass of the target has, or one of another level.
@@ -101,7 +102,7 @@ def _found(target: str, steps: Sequence[AnyPass], entry: str | Pass[object, obje
     return step
 
 
-def _verifying(own: Pass[object, object]) -> Callable[..., object]:
+def _verifying(own: Pass[Any, Any]) -> Callable[..., object]:
     """Return the function of a user's pass, which checks what the pass says of its result."""
     def run(ir: object, context: object) -> object:
         after = own.run(ir, context)

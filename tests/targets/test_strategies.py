@@ -23,7 +23,8 @@ from pto_wsp.targets.strategies import STRATEGIES
 from pto_wsp.targets.table import find_target
 from tests.caches import with_runtime
 from tests.laws.generated_kernels import Recipe, recipes
-from tests.tolerances import Array
+from tests.laws.test_kernels import clipped, run
+from tests.tolerances import Array, assert_identical
 
 F32, I32 = DType.F32, DType.I32
 BLOCK = Tile[16, 32, F32]
@@ -112,31 +113,16 @@ def test_each_pass_that_is_not_required_may_be_left_out_alone(target: str) -> No
                 np.testing.assert_allclose(y.data, expected, rtol=2e-6, atol=1e-6)
 
 
-def _results(recipe: Recipe, passes: object) -> list[Array]:
-    arrays = recipe.arrays()
-    tensors = {name: Tensor(array) if isinstance(array, np.ndarray) else array for name, array in arrays.items()}
-    made = recipe.build(0)
-
-    @workload
-    def once() -> None:
-        made(**_arguments(recipe, made, tensors))
-
-    once().compile("cpu_sim", passes=passes).run()
-    return [np.array(tensor.data) for tensor in tensors.values() if isinstance(tensor, Tensor)]
-
-
-def _arguments(recipe: Recipe, made: Any, tensors: dict[str, Any]) -> dict[str, Any]:
-    return {**tensors, "row": recipe.offset[0], "n": recipe.rest[0]}
-
-
 @pytest.mark.slow
 @given(recipes())
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_drawn_kernels_compute_the_same_under_every_strategy(recipe: Recipe) -> None:
-    default = _results(recipe, None)
-    for name in ("clean", "none"):
-        for found, expected in zip(_results(recipe, name), default, strict=True):
-            np.testing.assert_array_equal(found, expected)
+    calls = [(recipe.build(0), clipped(recipe, recipe.arrays()))]
+    (expected,) = run("interp", calls)
+    for strategy in NAMES:
+        (found,) = run("cpu_sim", calls, passes=strategy)
+        for name in found:
+            assert_identical(found[name], expected[name], (name, strategy, recipe), zeros_alike=recipe.zeros_alike)
 
 
 def test_a_strategy_is_a_part_of_what_the_store_knows_a_program_by() -> None:

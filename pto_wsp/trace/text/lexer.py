@@ -164,13 +164,13 @@ class Reader:
         return Span(self.file, token.line, token.column, token.line, token.column + len(token.text))
 
     def fail(self, message: str, token: IrToken | None = None, *, expected: str | None = None, found: str | None = None,
-             known: Iterable[str] = ()) -> NoReturn:
+             known: Iterable[str] = (), help: str | None = None) -> NoReturn:
         """Raise W116 at a token, the next if none is given. `known`: names that were perhaps meant."""
         token = self.next if token is None else token
         near = nearest(token.text.partition(".")[0], known) if token.kind == "name" else None
         shown = {"end": "the end of the text"}.get(token.kind, f"`{token.text[:60]}`")
         raise IrTextError(message, self.span(token), expected=expected, found=shown if found is None else found,
-                          help=f"did you mean `{near}`?" if near else None)
+                          help=f"did you mean `{near}`?" if near else help)
 
     # -- splitting -----------------------------------------------------------------------------------------------------
     def _split(self, text: str) -> list[IrToken]:
