@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pto_wsp import doors
 from pto_wsp.ir.dtype import DType
@@ -416,6 +416,9 @@ class Kernel:
 
     def __str__(self) -> str:
         return str(doors.late_module("pto_wsp.ir.print_ir").print_ir(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
     @property
     def has_meaning(self) -> bool:
