@@ -34,6 +34,8 @@ from pto_wsp.trace.workload.loops import P, slot_load_u64, slot_set_u64, slot_u6
 from pto_wsp.trace.workload.trace import axis
 
 if TYPE_CHECKING:
+    from pto_wsp.api.builder import KernelBuilder
+    from pto_wsp.api.parse import parse
     from pto_wsp.api.program import Program, load
     from pto_wsp.api.ptoisa import ptoisa
     from pto_wsp.api.search import auto_schedule
@@ -59,13 +61,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Acc", "Arch", "Calendar", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut",
-    "Injective", "Kernel", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Ring",
-    "Scalar", "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy",
-    "Tunable", "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis", "builtin_arch", "capabilities", "ceildiv",
-    "combine", "cond", "connect", "consume", "for_each", "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for",
-    "process", "produce", "pto", "ptoisa", "ptoisa_kernel", "query", "receive", "record", "replicate", "select", "send",
-    "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
+    "Acc", "Arch", "Calendar", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In",
+    "InOut", "Injective", "Kernel", "KernelBuilder", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged",
+    "ReadyPolicy", "Ring", "Scalar", "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile",
+    "TimingPolicy", "TracePolicy", "Tunable", "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis",
+    "builtin_arch", "capabilities", "ceildiv", "combine", "cond", "connect", "consume", "for_each", "jit_kernel", "kernel",
+    "load", "maximum", "minimum", "parallel_for", "parse", "process", "produce", "pto", "ptoisa", "ptoisa_kernel", "query",
+    "receive", "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize",
+    "task", "timeline", "workload", "workload_forms",
 ]
 
 

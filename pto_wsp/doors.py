@@ -35,9 +35,10 @@ _PIPELINES = ("Channel", "Event", "Process", "Ring", "connect", "consume", "proc
               "send", "synchronize")
 # Names of `pto_wsp` that no program needs before its kernels and workloads are written, by the module that defines them.
 LATE_NAMES = {
-    **dict.fromkeys(_PIPELINES, "pto_wsp.csp"), "Program": "pto_wsp.api.program", "auto_schedule": "pto_wsp.api.search",
-    "capabilities": "pto_wsp.schedule.capability", "load": "pto_wsp.api.program", "ptoisa": "pto_wsp.api.ptoisa",
-    "timeline": "pto_wsp.view.timeline", "workload_forms": "pto_wsp.schedule.capability",
+    **dict.fromkeys(_PIPELINES, "pto_wsp.csp"), "KernelBuilder": "pto_wsp.api.builder", "Program": "pto_wsp.api.program",
+    "auto_schedule": "pto_wsp.api.search", "capabilities": "pto_wsp.schedule.capability", "load": "pto_wsp.api.program",
+    "parse": "pto_wsp.api.parse", "ptoisa": "pto_wsp.api.ptoisa", "timeline": "pto_wsp.view.timeline",
+    "workload_forms": "pto_wsp.schedule.capability",
 }
 
 
@@ -55,8 +56,8 @@ TARGET_ALIASES = {
 }
 # Modules of the targets, and what a program from the cache does without: it builds nothing.
 LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp.{name}" for name in (
-    "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build", "targets.load", "targets.save", "view.notebook",
-    "view.program_cards")})
+    "ir.print_ir", "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build", "targets.load", "targets.save",
+    "trace.kernel_data", "view.notebook", "view.program_cards")})
 
 
 def late_name(name: str) -> object:

@@ -16,14 +16,13 @@ from pto_wsp.errors import ArgumentKindError, ArityError, OutsideTraceError, Pto
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.exchange import array_of
 from pto_wsp.ir.kernel import Kernel as KernelIR
-from pto_wsp.ir.kernel_text import print_kernel
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.text import listed, wrap_text
 from pto_wsp.ir.tile import is_extent
 from pto_wsp.ops.entry import is_active
 from pto_wsp.schedule.keys import KernelNamed
 from pto_wsp.source import here, user_frame
-from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, TensorAnnotation
+from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, KernelParam, TensorAnnotation, annotation_of
 from pto_wsp.trace.kernel.definition import KernelDef
 from pto_wsp.trace.workload.task_call import call_kernel
 from pto_wsp.trace.workload.trace import TaskHandle, is_tracing
@@ -47,22 +46,55 @@ class Kernel(KernelNamed, doors.Displayed):
         self.__module__ = function.__module__
         self.__wrapped__ = function
 
+    @classmethod
+    def from_ir(cls, ir: KernelIR) -> Kernel:
+        """Return a kernel of this IR: of one that was read (`parse`), built, or changed by a program.
+
+        The IR is held to the rules of a traced kernel.
+        Raises: W113 for IR that no trace gives.
+        """
+        doors.late_module("pto_wsp.trace.kernel_data").check_kernel(ir, bodies=True)
+        return cls.of_ir(ir)
+
+    @classmethod
+    def of_ir(cls, ir: KernelIR) -> Kernel:
+        """Return a kernel of IR that is known to be as a trace gives it."""
+        made = cls.__new__(cls)
+        params = tuple(KernelParam(param.name, annotation_of(param), param.span) for param in ir.params)
+        made._definition = KernelDef(_no_body, ir.name, params, ir.span, ir.bodies, ir=ir)
+        made.__name__ = made.__qualname__ = ir.name
+        made.__doc__ = None
+        return made
+
     @property
     def name(self) -> str:
         """The name of the function."""
         return self._definition.name
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, KernelIR) and self._definition.ir is not None:
+            return self._definition.ir == other
+        if isinstance(other, Kernel) and self._definition.ir is not None:
+            return self._definition.ir == other._definition.ir
+        return True if self is other else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._definition) if self._definition.ir is None else hash(self._definition.ir)
+
     @property
-    def ir(self) -> str:
-        """The kernel's IR as text. A kernel with Constexpr, Tensor or sized Tile parameters has one IR per specialisation; see `ir_of`."""
+    def ir(self) -> KernelIR:
+        """The kernel's IR; `str` prints it, and `pto_wsp.parse` reads the text back.
+
+        A kernel with Constexpr, Tensor or sized Tile parameters has one IR per specialisation; see `ir_of`.
+        """
         return self.ir_of()
 
-    def ir_of(self, /, **given: object) -> str:
-        """Return the IR of a specialisation as text: `given` are values of Constexpr parameters, dtypes of Tensor parameters, tile sizes.
+    def ir_of(self, /, **given: object) -> KernelIR:
+        """Return the IR of a specialisation: `given` are values of Constexpr parameters, dtypes of Tensor parameters, tile sizes.
 
         Raises: T101 if one is missing.
         """
-        return doors.DisplayedText(print_kernel(self._specialised(given, "ir_of(")))
+        return self._specialised(given, "ir_of(")
 
     def specialise(self, /, **given: object) -> KernelIR:
         """Return the kernel IR for values of Constexpr parameters, dtypes of Tensor parameters (a DType, an array or a Tensor), tile sizes.
@@ -73,6 +105,9 @@ class Kernel(KernelNamed, doors.Displayed):
 
     def _specialised(self, given: Mapping[str, object], call: str) -> KernelIR:
         """Return the kernel IR for these values; `call` is the beginning of the method call, for the error message."""
+        if self._definition.ir is not None and all(isinstance(p.annotation, TensorAnnotation) for p in self._definition.params
+                                                   if p.name in given):
+            return self._definition.trace({}, {name: _dtype_of(value) for name, value in given.items()})
         needed = {p.name: p.annotation for p in self._definition.params
                   if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
         sizes = self._definition.size_names
@@ -162,7 +197,7 @@ class Kernel(KernelNamed, doors.Displayed):
         ir, text, wanted = None, "", ""
         try:
             ir = self._specialised({}, "ir_of(")
-            text = print_kernel(ir)
+            text = str(ir)
         except PtoError as problem:
             wanted = f"specialise it: {problem.expected or problem.message}"
         return doors.late_module("pto_wsp.view.program_cards").kernel_card(self.name, self._params, ir, text, wanted)
@@ -235,6 +270,10 @@ def _enclosing_names(frame: FrameType | None, function: object) -> Mapping[str, 
 
 
 jit_kernel = kernel
+
+
+def _no_body(*_: object) -> None:
+    """Stand for the function of a kernel that has none."""
 
 
 def _dtype_of(value: object) -> DType:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from pto_wsp import doors
 from pto_wsp.api.tunable import tunables_of, usual_value
@@ -28,6 +28,9 @@ from pto_wsp.trace.workload.trace import Placed, place, stands_here, trace_workl
 if TYPE_CHECKING:
     from pto_wsp.api.program import Lowered, Program
     from pto_wsp.run.task_list import TaskList
+
+# what compile() takes as `passes`: a strategy, a list of names and Pass values, functions by the names of passes
+Passes: TypeAlias = str | Sequence[object] | Mapping[str, Callable[..., object]] | None
 
 
 @user_calls()
@@ -54,6 +57,11 @@ class Workload(Scheduled, doors.Displayed):
     def node(self) -> wl.Workload:
         """The expression: frozen, comparable, without buffers."""
         return self._canonical.workload
+
+    @property
+    def ir(self) -> wl.Workload:
+        """The expression, as `node`: `str` prints the whole of it, kernels included, and `pto_wsp.parse` reads the text back."""
+        return self.node
 
     @property
     def tensors(self) -> tuple[Tensor | None, ...]:
@@ -179,14 +187,16 @@ class Workload(Scheduled, doors.Displayed):
     # -- compiling -----------------------------------------------------------------------------------------------------
 
     def compile(self, target: str = "cpu_sim", arch: object = None, strict: bool = True,
-                passes: Mapping[str, Callable[..., object]] | None = None, **options: object) -> Program:
+                passes: Passes = None, **options: object) -> Program:
         """Return the program: lowered, checked and built.
 
         `target` is cpu_sim (C on this machine's CPU), interp (NumPy, the oracle) or a device target. `arch` is the model whose cycles are
-        simulated. `strict` refuses directives that the target does not enforce; otherwise they are recorded, with one warning. `passes`
-        are functions (IR, context) -> IR that replace the passes of these names. `options` are fields of CompileOptions.
+        simulated. `strict` refuses directives that the target does not enforce; otherwise they are recorded, with one warning.
 
-        Raises: C101 to C105, C113, C114, S101, S103, T301 and W104.
+        `passes` is a strategy ("default", "clean", "none"), a list of the passes that run (names and Pass values), or functions
+        (IR, context) -> IR that replace the passes of these names. `options` are fields of CompileOptions.
+
+        Raises: C101 to C105, C113, C114, C117, S101, S103, T301 and W104.
         """
         self._refuse_parts()
         compile_program, _ = doors.program_makers()
@@ -197,12 +207,12 @@ class Workload(Scheduled, doors.Displayed):
             raise _too_deep(f"compiling workload `{self.name}`", problem) from None
 
     def lower(self, target: str = "cpu_sim", until: str | None = None, arch: object = None, strict: bool = True,
-              passes: Mapping[str, Callable[..., object]] | None = None, **options: object) -> Lowered:
+              passes: Passes = None, **options: object) -> Lowered:
         """Return the IR after a pass of the target, to print. Nothing is generated, and the plan is not checked.
 
         `until` is the name of a pass that `pto-wsp passes` lists; None selects the last. The rest is as for `compile`.
 
-        Raises: C114 for a name that no pass of the target has; the errors of `compile` up to that pass.
+        Raises: C114 for a name that no pass of the target has, C117 for one that `passes` leaves out; the errors of `compile` up to there.
         """
         self._refuse_parts()
         _, lower_program = doors.program_makers()

@@ -28,6 +28,7 @@ from pto_wsp.errors import CommandError, InternalError, PtoError
 from pto_wsp.ir.plan import TensorSlot, is_float_symbol
 from pto_wsp.source import Span
 from pto_wsp.targets.options import CompileOptions
+from pto_wsp.targets.strategies import STRATEGIES
 from pto_wsp.targets.table import find_target
 
 
@@ -272,7 +273,7 @@ _HEAD = ("level", "pass", "what it does")
 
 
 def pipelines(name: str) -> Iterator[Text]:
-    """Yield a heading and a line for each pass of each target: level, where it changes, name, and what the pass does.
+    """Yield a heading and a line for each pass of each target: level, where it changes, name, and what the pass does; then its strategies.
 
     name: only this target; "" for all.
     Raises: C104 for a target that there is none of.
@@ -285,3 +286,7 @@ def pipelines(name: str) -> Iterator[Text]:
         widths = [max(len(row[k]) for row in rows) for k in (0, 1)]
         for at, (level, step, summary) in enumerate(rows):
             yield Text(f"{level:{widths[0]}}  {step:{widths[1]}}  {summary}", style="" if at else "bold")
+        for strategy in STRATEGIES:
+            out = strategy.left_out(steps)
+            yield Text(f"passes={strategy.name!r} or {strategy.also!r}: {strategy.summary}"
+                       + (f"; without {', '.join(out)}" if out else "" if strategy.only is None else "; here, that is every pass"))

@@ -96,6 +96,14 @@ class PassError(PtoError):
     fix = "The error names the rule and what broke it; lower(until=NAME) shows what the package's own pass gives."
 
 
+class PassStrategyError(PtoError):
+    code = "C117"
+    cause = ("A list of passes leaves out one that the target needs, or has passes in another order; or a pass was asked for that "
+             "is left out.")
+    example = ".compile(passes=['simplify'])"
+    fix = "The error names the pass and why the target needs it; passes='none' is the shortest list, `pto-wsp passes` shows the order."
+
+
 class UnknownPassError(PtoError):
     code = "C114"
     cause = "A pass was named that the target does not have."

@@ -125,6 +125,13 @@ class WorkloadDepthError(WorkloadStructureError):
     fix = "The body is traced once: end a recursion by a Python number, and give several axes to one P(...)."
 
 
+class IrTextError(DataFormatError):
+    code = "W116"
+    cause = "IR text does not read back: it is not written as IR is printed, names what there is not, or says what no trace gives."
+    example = "pto_wsp.parse(str(k.ir).replace('mul', 'mull'))"
+    fix = "The error shows the place in the text; docs/ir_text.md has the grammar. Text of the forms that compiling makes is only printed."
+
+
 class DirectiveError(PtoError):
     code = "S101"
     cause = "A schedule directive that this version or this target does not enforce."

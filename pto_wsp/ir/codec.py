@@ -181,7 +181,7 @@ def _misfit(node: object, tags: Tags, owner: object = None) -> str | None:
         return next((wrong for item in node if (wrong := _misfit(item, tags)) is not None), None)
     if not is_dataclass(node) or isinstance(node, type):
         return None
-    for name, hint in _hints(type(node)).items():
+    for name, hint in field_hints(type(node)).items():
         value = getattr(node, name)
         if not _fits(value, hint, tags.level):
             named, attribute = (node, name) if owner is None else (owner, f"note.{name}")
@@ -205,7 +205,8 @@ def _is_utf8(text: str) -> bool:
 
 
 @cache
-def _hints(kind: type) -> Mapping[str, object]:
+def field_hints(kind: type) -> Mapping[str, object]:
+    """Return the declared types of a node's fields, without those of spans."""
     return {name: hint for name, hint in get_type_hints(kind).items() if hint is not Span and name in {f.name for f in fields(kind)}}
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from pto_wsp import doors
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, ItemRef, Scalar, Var
 from pto_wsp.ir.tile import TileType
@@ -425,6 +426,12 @@ class Kernel:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
     bodies: tuple[OwnBody, ...] = ()
     arena: tuple[Slot, ...] = ()          # plan of its scratch memory, made by a pass
+
+    def __str__(self) -> str:
+        return str(doors.late_module("pto_wsp.ir.print_ir").print_ir(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
     @property
     def has_meaning(self) -> bool:

@@ -10,12 +10,14 @@ kernel double(x: In[Tile[4, 8, f32]], y: Out[Tile[4, 8, f32]]):
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import assert_never
 
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel_walk import bodies_of, verb_of
+from pto_wsp.ir.kernel_walk import bodies_of, map_bodies, verb_of
+from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.ir.scalar import print_scalar
 
 _INDENT = "    "
@@ -23,8 +25,12 @@ _TYPE_COLUMN = 54
 
 
 def print_kernel(kernel: k.Kernel) -> str:
-    """Return the kernel as indented lines: values are %n, buffers have the user's name, with a number if two share a name."""
+    """Return the kernel as indented lines: values are %n; buffers and loop variables have the user's name, with a number if two share it.
+
+    `pto_wsp.parse` reads the text of a traced kernel back.
+    """
     names = _buffer_names(kernel.body)
+    kernel = _with_own_variables(kernel)
     params = ", ".join(print_param(param) for param in kernel.params)
     body = list(_lines(kernel.body, 1, names))
     for own in kernel.bodies:
@@ -50,16 +56,35 @@ def print_param(param: k.Param) -> str:
 
 def _own_body(own: k.OwnBody) -> Iterator[str]:
     given = [f"{name}={value!r}" for name, value in own.constants]
-    given += [f"scratch_bytes={own.scratch_bytes}"] if own.scratch_bytes else []
+    given += [f"scratch_bytes={own.scratch_bytes}"] if own.scratch_bytes or "scratch_bytes" in dict(own.constants) else []
     yield f"{_INDENT}{own.form.value}{' with ' if given else ''}{', '.join(given)}:"
-    for line in own.text.splitlines():
-        yield f"{_INDENT}{_INDENT}| {line}".rstrip()
+    for line in own.text.split("\n"):
+        plain = line.rstrip() == line and line.isprintable()
+        yield f"{_INDENT}{_INDENT}| {line}".rstrip() if plain else f"{_INDENT}{_INDENT}|= {line!r}"
 
 
 def _buffer_names(body: tuple[k.Stmt, ...]) -> dict[int, str]:
     buffers = list(_allocs(body))
     shared = {b.name for b in buffers if sum(other.name == b.name for other in buffers) > 1}
     return {b.id: f"{b.name}.{b.id}" if b.name in shared else b.name for b in buffers}
+
+
+def _with_own_variables(kernel: k.Kernel) -> k.Kernel:
+    """Return the kernel with a number behind the name of a loop variable that something around the loop is called, too."""
+    taken = {*(param.name for param in kernel.params), "inf", "nan"}
+
+    def renamed(body: tuple[k.Stmt, ...], names: frozenset[str]) -> tuple[k.Stmt, ...]:
+        return tuple(loop(stmt, names) if isinstance(stmt, k.For) else map_bodies(stmt, lambda inner: renamed(inner, names))
+                     for stmt in body)
+
+    def loop(stmt: k.For, names: frozenset[str]) -> k.For:
+        var = stmt.var if stmt.var.name not in names else s.Var(f"{stmt.var.name}.{stmt.var.id}", stmt.var.id)
+        body = renamed(stmt.body, names | {stmt.var.name})
+        if var is stmt.var:
+            return replace(stmt, body=body)
+        return replace(stmt, var=var, body=rewrite(body, lambda node: var if node == stmt.var else None))
+
+    return replace(kernel, body=renamed(kernel.body, frozenset(taken)))
 
 
 def _allocs(body: tuple[k.Stmt, ...]) -> Iterator[k.Buffer]:
@@ -79,14 +104,14 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 yield _defined(pad, result, f"{op} {', '.join(shown)}{_guard(stmt)}")
             case k.Load(result, param, row, col):
                 transpose = ", transpose" if stmt.transpose else ""
-                fill = f", fill={stmt.fill!r}" if stmt.fill else ""
+                fill = _fill(stmt.fill)
                 copy = ", copy" if stmt.copy else ""
                 yield _defined(pad, result, f"load {param}{_at(row, col)}{_valid(stmt)}{fill}{transpose}{copy}{_guard(stmt)}")
             case k.Store(param, value, row, col):
                 past = ", past the caches" if stmt.streams else ""
                 yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}{_guard(stmt)}{past}"
             case k.Gather(result, param, index, col, valid, fill):
-                shown_fill = f", fill={fill!r}" if fill else ""
+                shown_fill = _fill(fill)
                 rows = "" if valid is None else f", valid={print_scalar(valid)}"
                 yield _defined(pad, result, f"gather {param}[%{index.id}, {print_scalar(col)}]{rows}{shown_fill}{_guard(stmt)}")
             case k.Scatter(param, index, value, col, valid):
@@ -165,6 +190,11 @@ def _attr(value: k.Attr) -> str:
 def _at(row: s.Scalar, col: s.Scalar) -> str:
     whole = row == s.Const(0) and col == s.Const(0)
     return "" if whole else f"[{print_scalar(row)}, {print_scalar(col)}]"
+
+
+def _fill(value: s.Number) -> str:
+    """Return the option of a fill that is not 0; -0.0 is not."""
+    return f", fill={value!r}" if value or str(value) == "-0.0" else ""
 
 
 def _valid(stmt: k.Load | k.Store) -> str:

@@ -33,3 +33,8 @@ class Names:
     def inner(self) -> Names:
         """Return the names of a block: names taken so far stay taken, and names taken in the block are free again after it."""
         return Names(self._taken, self._numbered)
+
+
+def true_name(shown: str) -> str:
+    """Return the user's name of what IR text calls `shown`: `acc.3` is one of several that are called acc."""
+    return shown.partition(".")[0]

@@ -12,6 +12,7 @@ from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
+from pto_wsp import doors
 from pto_wsp.errors import OverlappingOutputsError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.execution_rules import ExecutionRules
@@ -255,6 +256,9 @@ class TaskPlan:
     n_streams: int = 1
     axes: tuple[BoundAxis, ...] = ()
     calendar: tuple[tuple[int, int], ...] = ()     # executor and position of each task, in submission order; (): no table
+
+    def __str__(self) -> str:
+        return str(doors.late_module("pto_wsp.ir.print_ir").print_ir(self))
 
 
 def is_float_symbol(symbol: SymbolRef) -> bool:

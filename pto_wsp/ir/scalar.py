@@ -547,7 +547,7 @@ def substitute(node: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scala
             return node
 
 
-_LEVEL = {**dict.fromkeys(COMPARISONS, 1), Op.OR: 2, Op.AND: 3, Op.ADD: 4, Op.SUB: 4, Op.MUL: 5, Op.DIV: 5, Op.FLOORDIV: 5,
+LEVEL = {**dict.fromkeys(COMPARISONS, 1), Op.OR: 2, Op.AND: 3, Op.ADD: 4, Op.SUB: 4, Op.MUL: 5, Op.DIV: 5, Op.FLOORDIV: 5,
           Op.MOD: 5}
 
 
@@ -565,7 +565,7 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
         case BracketIndex(position):
             return f"params[{position}]"
         case KernelIs(name):
-            return f"(kernel == {name!r})" if level > _LEVEL[Op.EQ] else f"kernel == {name!r}"
+            return f"(kernel == {name!r})" if level > LEVEL[Op.EQ] else f"kernel == {name!r}"
         case TaskIndex():
             return "task_index"
         case CalendarEntry(column):
@@ -582,14 +582,16 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
             return f"{tensor.shown}.strides[{dim}]"
         case Element(tensor, index):
             return f"{tensor.shown}[{', '.join(print_scalar(i) for i in index)}]"
+        case Unary(Op.NEG, Const()):      # -(5) is an operation, -5 a number
+            return f"-({print_scalar(node.value)})"
         case Unary(op, value):
             return f"{'-' if op is Op.NEG else '~'}{print_scalar(value, 6)}"
         case Binary(Op.MIN | Op.MAX | Op.HASHMOD as op, lhs, rhs):
             return f"{op.value}({print_scalar(lhs)}, {print_scalar(rhs)})"
         case Binary(op, lhs, rhs):
-            left = _LEVEL[op] if op not in COMPARISONS else _LEVEL[op] + 1
-            text = f"{print_scalar(lhs, left)} {op.value} {print_scalar(rhs, _LEVEL[op] + 1)}"
-            return f"({text})" if _LEVEL[op] < level else text
+            left = LEVEL[op] if op not in COMPARISONS else LEVEL[op] + 1
+            text = f"{print_scalar(lhs, left)} {op.value} {print_scalar(rhs, LEVEL[op] + 1)}"
+            return f"({text})" if LEVEL[op] < level else text
         case Select(condition, then, other):
             return f"where({print_scalar(condition)}, {print_scalar(then)}, {print_scalar(other)})"
         case Sum(var, start, stop, step, body):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import TypeAlias
 
+from pto_wsp import doors
 from pto_wsp.ir.flow import (
     Branch,
     Choice,
@@ -136,6 +137,9 @@ class Workload:
 
     name: str
     body: Body
+
+    def __str__(self) -> str:
+        return str(doors.late_module("pto_wsp.ir.print_ir").print_ir(self))
 
 
 def tasks(item: Item) -> Iterator[Task]:

@@ -27,9 +27,11 @@ _DROP_REPEATED_CHECKS: PlanPass = Pass("drop_repeated_checks", PLAN, drop_repeat
 PASSES: tuple[PlanPass, ...] = (
     _DROP_REPEATED_CHECKS,
     # rules are in the plan, keys in the tasks
-    Pass("place_tasks", PLAN, place_tasks, verify_after_place_tasks, needs=_SCHEDULE, establishes=_PLACES),
+    Pass("place_tasks", PLAN, place_tasks, verify_after_place_tasks, needs=_SCHEDULE, establishes=_PLACES,
+         required="the schedule says where and when tasks run: without it, no task has a place"),
     # every task has a cost in terms of its own views
-    Pass("price_tasks", PLAN, price_tasks, verify_after_price_tasks, needs=_SCHEDULE | _PLACES),
+    Pass("price_tasks", PLAN, price_tasks, verify_after_price_tasks, needs=_SCHEDULE | _PLACES,
+         required="simulated time is made of the costs of tasks"),
     # outputs that may have fewer rows are known
     Pass("find_ragged_outputs", PLAN, find_ragged_outputs, verify_after_find_ragged_outputs),
     # outputs larger than the caches are known
@@ -43,5 +45,6 @@ SCHEDULE_PASSES = tuple(step for step in PASSES if Fact.SCHEDULE in step.needs)
 DEVICE_PASSES: tuple[PlanPass, ...] = (
     _DROP_REPEATED_CHECKS,
     # edges are of the schedule's kinds
-    Pass("order_tasks", PLAN, order_tasks, verify_after_place_tasks, needs=_SCHEDULE),
+    Pass("order_tasks", PLAN, order_tasks, verify_after_place_tasks, needs=_SCHEDULE,
+         required="edges between tasks are of the kinds that the schedule names"),
 )

@@ -63,7 +63,8 @@ class Pass(Generic[Ir, Context]):
     """A step from an IR to the same kind of IR.
 
     `run`: total, and pure: the same IR and context give the same result. `verify_after`: raises AssertionError where an IR is not as
-    the pass leaves it. `needs` and `establishes`: no pass that establishes a fact stands behind one that needs the fact.
+    the pass leaves it. `needs` and `establishes`: no pass that establishes a fact stands behind one that needs the fact. `required`: why
+    no strategy leaves the pass out; "" for a pass without which the same numbers come out.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Pass(Generic[Ir, Context]):
     verify_after: Callable[[Ir], None] = _nothing
     needs: frozenset[Fact] = frozenset()
     establishes: frozenset[Fact] = frozenset()
+    required: str = ""
 
     @property
     def level_name(self) -> str:
@@ -107,6 +109,10 @@ class AnyPass(Protocol):
     def establishes(self) -> frozenset[Fact]:
         """What holds after."""
 
+    @property
+    def required(self) -> str:
+        """Why the pass is never left out; "" for one that may be."""
+
 
 @lru_cache(maxsize=256)
 def check_order(passes: tuple[AnyPass, ...]) -> None:
@@ -135,15 +141,18 @@ class Runner:
 
     `replaced`: the user's functions by the names of the passes that they stand for; `span`: where the user gave them. `differs`: compares
     the IR before and after such a function, and returns what is wrong. `until`: the name of the pass that each tuple stops behind;
-    `reached` then collects what the pass gave, one IR for each plan, kernel or tile program.
+    `reached` then collects what the pass gave, one IR for each plan, kernel or tile program. `left_out`: the names of passes that do not
+    run.
     """
 
-    __slots__ = ("_differs", "_span", "reached", "replaced", "until")
+    __slots__ = ("_differs", "_span", "left_out", "reached", "replaced", "until")
 
     def __init__(self, replaced: Mapping[str, Callable[..., object]] | None = None, span: Span | None = None,
-                 differs: Callable[[Named, Named], str | None] | None = None, until: str | None = None) -> None:
+                 differs: Callable[[Named, Named], str | None] | None = None, until: str | None = None,
+                 left_out: frozenset[str] = frozenset()) -> None:
         self.replaced: Mapping[str, Callable[..., object]] = dict(replaced or {})
         self.until = until
+        self.left_out = left_out
         self.reached: list[Reached] = []
         self._span = span
         self._differs = differs
@@ -156,7 +165,7 @@ class Runner:
         """
         check_order(passes)
         own: Pass[Ir, Context] | None = None      # the last pass that a function of the user's stood for
-        for step in passes:
+        for step in self.kept(passes):
             function = self.replaced.get(step.name)
             if function is not None:
                 after, own = self._own(step, function, ir, context), step
@@ -172,9 +181,13 @@ class Runner:
                 break
         return ir
 
-    def replaces(self, passes: Iterable[AnyPass]) -> bool:
-        """Tell whether a function of the user's own stands for one of these passes."""
-        return any(step.name in self.replaced for step in passes)
+    def kept(self, passes: tuple[Pass[Ir, Context], ...]) -> tuple[Pass[Ir, Context], ...]:
+        """Return the passes that run."""
+        return tuple(step for step in passes if step.name not in self.left_out) if self.left_out else passes
+
+    def changes(self, passes: Iterable[AnyPass]) -> bool:
+        """Tell whether one of these passes is left out, or a function of the user's own stands for it."""
+        return any(step.name in self.replaced or step.name in self.left_out for step in passes)
 
     def _behind(self, own: Pass[Ir, Context], step: Pass[Ir, Context], ir: Ir, context: Context) -> Ir:
         """Return what a pass of the package's gives behind a function of the user's.

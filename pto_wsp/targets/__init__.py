@@ -58,8 +58,10 @@ def lower_workload(asked: Asked, until: object) -> tuple[str, tuple[Reached, ...
     asked = _without_alias(asked)
     target = find_target(asked.target)
     steps = target.passes(read_options(asked.options))
-    name = steps[-1].name if until is None else find_step(target.name, steps, until).name
+    name = None if until is None else find_step(target.name, steps, until).name
     request = _request(asked, target, started, name)
+    if name is None:
+        name = request.runner.until = next(step.name for step in reversed(steps) if step.name not in request.runner.left_out)
     with blaming(request.runner):
         target.lower(request)
     return name, tuple(request.runner.reached)

@@ -66,15 +66,16 @@ class _CpuSim:
 
     def compile(self, request: CompileRequest) -> Compiled:
         options, own = request.options, request.runner.replaced
-        if options.check_finite and request.runner.replaces(KERNEL_PASSES):
-            raise CompileOptionError("check_finite=True goes with the package's own passes on kernels alone", here(),
-                                     found=f"passes={{{', '.join(repr(name) for name in own)}}}",
+        if options.check_finite and request.runner.changes(KERNEL_PASSES):
+            out = ", ".join(sorted(request.runner.left_out))
+            given = f"passes={{{', '.join(repr(name) for name in own)}}}" if own else f"without {out}"
+            raise CompileOptionError("check_finite=True goes with the package's own passes on kernels alone", here(), found=given,
                                      help="leave one of them out: a fault is named by its number among the package's checks")
         made = make_plan(request, PASSES, _cache_bytes(options))
         raise_all(tuple(_count_errors(use.kernel for use in made.plan.kernels)))
         raise_all(capacity_errors((use.kernel for use in made.plan.kernels), request.arch))
         if options.verify_passes:
-            doors.late_module("pto_wsp.targets.cpu_sim_build").check_passes(made.plan)
+            doors.late_module("pto_wsp.targets.cpu_sim_build").check_passes(request, made.plan)
         plan = replace(made.plan, structure=True) if options.sanitize else made.plan     # races are what it leaves to the data
         key = _key(request, plan)
         found = None if own else lookup(key, plan.name, Manifest)
@@ -127,7 +128,7 @@ def _key(request: CompileRequest, plan: TaskPlan) -> str:
     """Everything that an artifact is made from with the package's own passes, and what makes it."""
     parts = (plan_digest(plan), request.schedule.model_dump_json(), request.arch.model_dump_json(), repr(request.recorded),
              "dump" if request.dumps else "", machine_key(request.options.portable),
-             "check_finite" if request.options.check_finite else "", package_key())
+             "check_finite" if request.options.check_finite else "", package_key(), *sorted(request.runner.left_out))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

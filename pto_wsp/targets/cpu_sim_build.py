@@ -56,10 +56,10 @@ def build_cpu_sim(request: CompileRequest, plan: TaskPlan, findings: tuple[Findi
                    lambda root: _fill(root, request, plan, findings, generated or _generated(request, plan, passes))), False
 
 
-def check_passes(plan: TaskPlan) -> None:
-    """Hold the kernels' passes to the interpreter: same numbers before and after each."""
+def check_passes(request: CompileRequest, plan: TaskPlan) -> None:
+    """Hold the kernels' passes that run to the interpreter: same numbers before and after each."""
     for use in plan.kernels:
-        check_kernel_passes(use.kernel, context_of(use), KERNEL_PASSES)
+        check_kernel_passes(use.kernel, context_of(use), request.runner.kept(KERNEL_PASSES))
 
 
 def refusal(plan: TaskPlan, problem: CompilerFailedError) -> PtoError:

@@ -1,4 +1,4 @@
-"""Functions of the user's own in place of passes: which they are, what they are held to, and how the store knows what they make."""
+"""What compile(passes=...) says: which passes run, functions of the user's own in place of some, and how the store knows what they make."""
 
 from __future__ import annotations
 
@@ -8,28 +8,42 @@ from contextlib import contextmanager
 from typing import cast
 
 from pto_wsp import doors
-from pto_wsp.errors import CompileOptionError, PassError, PtoError, UnknownPassError
+from pto_wsp.errors import CompileOptionError, PassError, PassStrategyError, PtoError, UnknownPassError
 from pto_wsp.passes.pipeline import AnyPass, Runner, first_line
 from pto_wsp.source import here
+from pto_wsp.targets.strategies import EXPECTED, listed_passes, named_strategy
 from pto_wsp.wording import nearest
 
 
 def make_runner(target: str, steps: tuple[AnyPass, ...], passes: object, until: str | None = None) -> Runner:
-    """Return what runs the passes `steps` of a target: `passes` in place of some, up to the one named `until`.
+    """Return what runs the passes `steps` of a target as `passes` says, up to the one named `until`.
 
-    passes: None, or functions (IR, context) -> IR by the names of passes.
-    Raises: C104 for what is no such dict, C114 for a name that no pass of the target has.
+    passes: None for all, the name of a strategy, a list of passes, or functions (IR, context) -> IR by the names of passes.
+    Raises: C104 for what is none of these, C114 for a name that no pass of the target has, C117 for a list that the target cannot run, and
+    where `until` is left out.
     """
-    if passes is None:
-        return Runner(until=until)
-    if not isinstance(passes, Mapping) or not all(isinstance(name, str) and callable(value) for name, value in passes.items()):
-        raise CompileOptionError("compile() option `passes` does not take this value", here(),
-                                 expected="a dict of functions (IR, context) -> IR, by the names of the passes that they stand for",
-                                 found=repr(passes)[:200])
-    for name in passes:
+    left_out: frozenset[str] = frozenset()
+    own: Mapping[str, Callable[..., object]] = {}
+    match passes:
+        case None:
+            pass
+        case str():
+            left_out = frozenset(named_strategy(passes).left_out(steps))
+        case list() | tuple():
+            left_out, own = listed_passes(target, steps, passes, lambda name: find_step(target, steps, name))
+        case Mapping() if all(isinstance(name, str) and callable(value) for name, value in passes.items()):
+            own = cast(Mapping[str, Callable[..., object]], passes)
+        case _:
+            raise CompileOptionError("compile() option `passes` does not take this value", here(), expected=EXPECTED,
+                                     found=repr(passes)[:200])
+    for name in own:
         find_step(target, steps, name)
-    difference_of = doors.late_module("pto_wsp.run.pass_check").difference_of
-    return Runner(cast(Mapping[str, Callable[..., object]], passes), here(), difference_of, until)
+    if until in left_out:
+        raise PassStrategyError(f"pass `{until}` does not run under these passes", here(),
+                                expected=f"one of {', '.join(step.name for step in steps if step.name not in left_out)}",
+                                found=f"passes={passes!r}"[:200])
+    difference_of = doors.late_module("pto_wsp.run.pass_check").difference_of if own else None
+    return Runner(own, here() if own else None, difference_of, until, left_out)
 
 
 def find_step(target: str, steps: tuple[AnyPass, ...], name: object) -> AnyPass:

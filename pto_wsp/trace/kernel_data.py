@@ -23,7 +23,7 @@ from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tags import WORKLOAD_TAGS
-from pto_wsp.ir.tile import TileType, fixed_tile
+from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entries.create import expand
 from pto_wsp.ops.entries.index import gather
 from pto_wsp.ops.entry import activate, bind
@@ -31,9 +31,9 @@ from pto_wsp.ops.rounding import ALL
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.typing import as_dtype, as_shape
 from pto_wsp.ops.whole import TileFunction
-from pto_wsp.source import here
+from pto_wsp.source import Span, here
 from pto_wsp.trace.kernel import control, memory, picked_rows
-from pto_wsp.trace.kernel.annotations import Annotation, KernelParam, TensorAnnotation, TileAnnotation, scalar_annotation
+from pto_wsp.trace.kernel.annotations import KernelParam, annotation_of
 from pto_wsp.trace.kernel.definition import MOST_SCRATCH, check_names, check_stored, is_number
 from pto_wsp.trace.kernel.printing import print_
 from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileParamRef, TileValue
@@ -96,33 +96,42 @@ def check_scalar(node: s.Scalar, leaf: Callable[[s.Scalar], None]) -> None:
 _INSIDE = ("inside", True)
 
 
-def check_kernel(kernel: k.Kernel, *, bodies: bool) -> None:
-    """Raise W113 for a kernel that no trace gives. `bodies`: C and C++ bodies are allowed.
+def check_kernel(kernel: k.Kernel, *, bodies: bool, door: str = "Workload.from_json") -> None:
+    """Raise W113 for a kernel that no trace gives. `bodies`: C and C++ bodies are allowed; `door`: the call that reads the kernel.
 
     Raises: W102 for any other kernel, K107 for a body that is not allowed.
     """
-    check_name("a kernel", kernel.name)
+    try:
+        check_as_traced(kernel, bodies=bodies, door=door)
+    except RefusedKernelError as refused:
+        refuse_as_traced(f"kernel `{kernel.name}`", refused.problem)
+
+
+class RefusedKernelError(Exception):
+    """A kernel that no trace gives: what the trace says, and where the refused statement is written."""
+
+    def __init__(self, problem: PtoError, span: Span) -> None:
+        super().__init__(problem.message)
+        self.problem, self.span = problem, span
+
+
+def check_as_traced(kernel: k.Kernel, *, bodies: bool, door: str) -> None:
+    """Raise RefusedKernelError for a kernel that no trace gives; arguments are as for `check_kernel`.
+
+    Raises: K107 for a body that is not allowed.
+    """
     if kernel.bodies and not bodies:
         raise OwnBodyError(f"kernel `{kernel.name}` has a body in {'C' if kernel.c_body else 'C++'}, and is read as data", here(),
                            expected="kernels of tile ops, which can only compute on what they are given",
-                           help="Workload.from_json(text, bodies=True), for text that you trust as you trust code")
+                           help=f"{door}(text, bodies=True), for text that you trust as you trust code")
+    retrace = _Retrace(kernel)
     try:
+        check_name("a kernel", kernel.name)
         _check_params(kernel)
         _check_bodies(kernel)
-        _Retrace(kernel).check()
+        retrace.check()
     except PtoError as problem:
-        refuse_as_traced(f"kernel `{kernel.name}`", problem)
-
-
-def annotation_of(param: k.Param) -> Annotation:
-    """Return the annotation of a parameter."""
-    match param:
-        case k.TileParam(_, role, tile, combine=combine):
-            return TileAnnotation(role, fixed_tile(tile.shape, tile.dtype), combine)
-        case k.TensorParam(_, role):
-            return TensorAnnotation(role)
-        case k.ScalarParamDecl(_, dtype):
-            return scalar_annotation(dtype)
+        raise RefusedKernelError(problem, retrace.at) from None
 
 
 def _check_params(kernel: k.Kernel) -> None:
@@ -159,6 +168,7 @@ class _Retrace:
 
     def __init__(self, kernel: k.Kernel) -> None:
         self._kernel = kernel
+        self.at = kernel.span        # of the statement that is checked
         self._trace = KernelTrace(kernel.name, [param.name for param in kernel.params])
         self._params = {param.name: param for param in kernel.params}
         self._values: dict[int, tuple[k.Value, TileValue]] = {}
@@ -177,6 +187,8 @@ class _Retrace:
 
     def _body(self, body: tuple[k.Stmt, ...]) -> None:
         for stmt in body:
+            if not isinstance(stmt, k.Rows | k.Columns):
+                self.at = stmt.span
             match stmt:
                 case k.For():
                     self._loop(stmt)

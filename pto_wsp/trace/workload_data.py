@@ -23,9 +23,9 @@ from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tags import WORKLOAD_TAGS
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, place_of
-from pto_wsp.trace.kernel.annotations import KernelParam, ScalarAnnotation, TensorAnnotation, TileAnnotation
+from pto_wsp.trace.kernel.annotations import KernelParam, ScalarAnnotation, TensorAnnotation, TileAnnotation, annotation_of
 from pto_wsp.trace.kernel.definition import KernelDef
-from pto_wsp.trace.kernel_data import annotation_of, check_kernel, check_name, check_scalar, check_text, refuse, refuse_as_traced
+from pto_wsp.trace.kernel_data import check_kernel, check_name, check_scalar, check_text, refuse, refuse_as_traced
 from pto_wsp.trace.workload.loops import N_SLOTS
 from pto_wsp.trace.workload.pipelines import MAX_DEPTH, MAX_PAYLOAD, MAX_REPLICAS
 from pto_wsp.trace.workload.task_call import MAX_BRACKETS, check_region, check_tile, is_label, scalar_argument

@@ -95,6 +95,7 @@ def instance_of(name: str) -> Any:
     values: Mapping[str, Callable[[], Any]] = {
         "Arch": lambda: builtin_arch("unit"), "Calendar": lambda: Calendar.of([(0, k) for k in range(8)]), "Channel": lambda: Channel("c"),
         "DType": lambda: F32, "DenseDyn": lambda: DenseDyn(4), "Event": lambda: Event("e"), "Kernel": lambda: double,
+        "KernelBuilder": lambda: pto_wsp.KernelBuilder("built", {"y": pto_wsp.InOut[pto_wsp.Tile[2, 2, F32]]}),
         "Process": lambda: process("p"), "Program": lambda: program, "Ragged": lambda: Ragged(2, np.array([1, 1])),
         "Ring": lambda: Ring((1, 4), F32),
         "Schedule": Schedule, "Sparse": lambda: Sparse(1, np.array([0, 1]), np.array([0])), "Symbol": lambda: Symbol("n"),

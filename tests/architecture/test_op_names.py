@@ -32,6 +32,8 @@ ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
     "ir/symbolic.py": (frozenset({"add", "sub", "mul", "floordiv", "mod", "pow", "xor", "lt", "le", "gt", "ge", "eq", "ne", "neg", "abs",
                                    "round", "floor", "ceil"}), "special methods of Python"),
     "ir/scalar.py": (frozenset({"neg"}), "an operator of scalars"),
+    "trace/text/kernel.py": (frozenset({"gather", "scatter", "scatter_add", "transpose"}), "statements on rows of a parameter; an option"),
+    "trace/text/scalars.py": (frozenset({"where"}), "a function of scalars"),
     "ir/kernel_walk.py": (frozenset({"gather", "scatter", "scatter_add"}), "statements on rows of a parameter"),
 }
 

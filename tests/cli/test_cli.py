@@ -224,8 +224,9 @@ def test_passes_prints_each_pipeline(tmp_path: Path) -> None:
     lines = [line.split() for line in shown.splitlines()]
     assert lines[0] == ["pto"] and lines[1] == ["level", "pass", "what", "it", "does"]
     steps = find_target("pto").passes(CompileOptions())
-    for step, line in zip(steps, lines[2:], strict=True):
+    for step, line in zip(steps, lines[2:2 + len(steps)], strict=True):
         assert step.name in line and " ".join(line).endswith(step.summary)
+    assert [line[0] for line in lines[2 + len(steps):]] == ["passes='default'", "passes='clean'", "passes='none'"]
     assert [line[:2] for line in lines if line[0] in ("plan", "kernel", "part", "tile")] == [
         ["plan", "drop_repeated_checks"], ["kernel", "number_guards"], ["part", "of"], ["tile", "program"]]
     every = run(tmp_path, "passes")

@@ -215,7 +215,7 @@ def test_a_timeline_is_text_at_a_prompt_and_lanes_in_a_notebook(program: Program
     assert bundle["text/plain"] == str(shown)
     lanes = part_of(shown.card, LanesPart)
     assert lanes.total == 2 * program.stats.total_cycles and max(mark.x for lane in lanes.lanes for mark in lane.marks) <= 500
-    assert repr(scale.ir).startswith("kernel scale(")
+    assert str(scale.ir).startswith("kernel scale(")
 
 
 def test_no_repr_is_a_dump_of_fields(program: Program) -> None:

@@ -21,7 +21,8 @@ NPU_PASSES: tuple[KernelPass, ...] = (
     # whole numbers are multiplied in the width in which they are loaded
     Pass("narrow_products", KERNEL, narrow_products),
     # a product starts from nothing
-    Pass("part_products", KERNEL, part_products, verify_after_part_products),
+    Pass("part_products", KERNEL, part_products, verify_after_part_products,
+         required="the cube core starts each product from nothing"),
     # products of a loop are added up before what is there already
     Pass("sum_in_loops", KERNEL, sum_in_loops),
 )
@@ -31,6 +32,7 @@ PART = Level("part of a kernel", Kernel, print_kernel)
 _MERGE_COMMON_OF_PART: KernelPass = Pass("merge_common_of_part", PART, merge_common)
 PART_PASSES: Mapping[Unit, tuple[KernelPass, ...]] = {
     # transpositions go into the loads
-    Unit.CUBE: (Pass("turn_loads", PART, turn_loads), _MERGE_COMMON_OF_PART),
+    Unit.CUBE: (Pass("turn_loads", PART, turn_loads,
+                     required="the cube core reads what is transposed as it loads"), _MERGE_COMMON_OF_PART),
     Unit.VECTOR: (_MERGE_COMMON_OF_PART,),
 }

@@ -23,7 +23,9 @@ TILE_PROGRAM_PASSES: tuple[TileProgramPass, ...] = (
     # loops write one copy of a buffer while they read the other
     Pass("double_buffer", TILE_PROGRAM, double_buffer),
     # every buffer has an address; raises K110 if the buffers exceed the memories of the arch
-    Pass("plan_memory", TILE_PROGRAM, plan_memory, verify_after_plan_memory, establishes=_ADDRESSES),
+    Pass("plan_memory", TILE_PROGRAM, plan_memory, verify_after_plan_memory, establishes=_ADDRESSES,
+         required="an instruction needs the addresses of its tiles"),
     # no pipe runs ahead of its operands
-    Pass("insert_sync", TILE_PROGRAM, insert_sync, needs=_ADDRESSES, establishes=_FLAGS),
+    Pass("insert_sync", TILE_PROGRAM, insert_sync, needs=_ADDRESSES, establishes=_FLAGS,
+         required="pipes run at the same time: without flags, one reads what another has not written"),
 )

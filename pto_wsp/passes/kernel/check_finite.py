@@ -37,7 +37,8 @@ def check_finite(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
 CHECKED_PASSES: tuple[KernelPass, ...] = (
     *TILE_PASSES,
     *PRODUCT_PASSES,
-    Pass("check_finite", KERNEL, check_finite),   # floats are checked where they are computed
+    Pass("check_finite", KERNEL, check_finite,    # floats are checked where they are computed
+         required="check_finite=True asks for it"),
     *ROW_PASSES,
 )
 

@@ -45,7 +45,8 @@ _ROWS, _COLUMNS = frozenset({Fact.ROWS}), frozenset({Fact.COLUMNS})
 # on whole tiles, for every target
 TILE_PASSES: tuple[KernelPass, ...] = (
     # loads and stores of tensors carry their guard's number
-    Pass("number_guards", KERNEL, number_guards, verify_after_number_guards),
+    Pass("number_guards", KERNEL, number_guards, verify_after_number_guards,
+         required="a piece outside its region ends the run at the guard of its number"),
     # a buffer is read only if its value is unknown
     Pass("forward_buffers", KERNEL, forward_buffers),
     # no operation returns an operand unchanged
@@ -66,16 +67,19 @@ TILE_PASSES: tuple[KernelPass, ...] = (
 # on whole tiles, for code that runs on a CPU
 PRODUCT_PASSES: tuple[KernelPass, ...] = (
     # products have a form and absorb transpositions
-    Pass("choose_products", KERNEL, choose_products, verify_after_choose_products, establishes=_FORMS),
+    Pass("choose_products", KERNEL, choose_products, verify_after_choose_products, establishes=_FORMS,
+         required="C is spelled of products that say how they run"),
 )
 # on loops over rows and columns
 ROW_PASSES: tuple[KernelPass, ...] = (
     # row-by-row statements share loops over rows
-    Pass("fuse_rows", KERNEL, fuse_rows, verify_after_fuse_rows, establishes=_ROWS),
+    Pass("fuse_rows", KERNEL, fuse_rows, verify_after_fuse_rows, establishes=_ROWS,
+         required="C is spelled of loops over rows"),
     # no loop over rows stalls on a narrow reduction
     Pass("schedule_rows", KERNEL, schedule_rows, needs=_ROWS),
     # operations along a row are in loops over columns
-    Pass("form_columns", KERNEL, form_columns, verify_after_form_columns, needs=_ROWS, establishes=_COLUMNS),
+    Pass("form_columns", KERNEL, form_columns, verify_after_form_columns, needs=_ROWS, establishes=_COLUMNS,
+         required="C is spelled of loops over columns"),
     # every loop has its number of SIMD lanes
     Pass("vectorise", KERNEL, vectorise, verify_after_vectorise, needs=_COLUMNS),
     # rows that no task keeps are not computed
@@ -83,7 +87,8 @@ ROW_PASSES: tuple[KernelPass, ...] = (
     # outputs larger than the caches bypass them
     Pass("stream_stores", KERNEL, stream_stores),
     # everything kept in memory has an offset in scratch
-    Pass("plan_arena", KERNEL, plan_arena, verify_after_plan_arena, needs=_ROWS | _COLUMNS, establishes=frozenset({Fact.SCRATCH})),
+    Pass("plan_arena", KERNEL, plan_arena, verify_after_plan_arena, needs=_ROWS | _COLUMNS, establishes=frozenset({Fact.SCRATCH}),
+         required="a value that is kept in memory needs a place there"),
 )
 KERNEL_PASSES = (*TILE_PASSES, *PRODUCT_PASSES, *ROW_PASSES)
 

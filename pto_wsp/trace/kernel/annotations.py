@@ -15,9 +15,9 @@ from typing import TypeAlias
 from pto_wsp.calls import NoValues
 from pto_wsp.errors import KernelSignatureError, raise_all
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel import COMBINES, Role
+from pto_wsp.ir.kernel import COMBINES, Param, Role, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.ir.tile import SizedTile, StackType, Tile, TileType, part_name
+from pto_wsp.ir.tile import SizedTile, StackType, Tile, TileType, fixed_tile, part_name
 from pto_wsp.source import UNKNOWN, Span, here, parameter_span
 from pto_wsp.values import dataclass
 
@@ -222,6 +222,20 @@ def scalar_annotation(item: object) -> ScalarAnnotation:
         raise KernelSignatureError(f"Scalar takes no {dtype}: it is stored and cast, never computed on", here(),
                                    expected="Scalar[dtype], e.g. Scalar[DType.F32]", found=f"Scalar[{dtype}]")
     return ScalarAnnotation(dtype)
+
+
+def annotation_of(param: Param) -> Annotation:
+    """Return the annotation of a parameter of a kernel's IR.
+
+    Raises: K101 for a tile and a dtype that no kernel takes.
+    """
+    match param:
+        case TileParam(_, role, tile, combine=combine):
+            return TileAnnotation(role, fixed_tile(tile.shape, tile.dtype), combine)
+        case TensorParam(_, role):
+            return TensorAnnotation(role)
+        case ScalarParamDecl(_, dtype):
+            return scalar_annotation(dtype)
 
 
 def _resolve(function: Callable[..., object], name: str, annotation: object, caller_locals: Mapping[str, object],

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TypeGuard, TypeVar, assert_never
 
 from pto_wsp.errors import (
+    ArgumentDTypeError,
     ArgumentKindError,
     ArityError,
     DepthError,
@@ -220,6 +221,7 @@ class KernelDef:
     span: Span = field(repr=False)
     bodies: tuple[k.OwnBody, ...] = ()
     instructions: bool = False
+    ir: k.Kernel | None = None      # of a kernel that no function is behind: it was read from text, or built
     _sized: dict[tuple[int, ...], KernelDef] = field(default_factory=dict, repr=False)
 
     @property
@@ -269,13 +271,10 @@ class KernelDef:
         `constexprs`: the value of each Constexpr parameter; `tensor_dtypes`: the dtype of the view bound to each Tensor parameter.
         Raises: K102 to K106, T1xx to T3xx at the lines of the body; exceptions of the body itself pass unchanged.
         """
+        if self.ir is not None:
+            return self._checked_ir(self.ir, tensor_dtypes)
         trace = KernelTrace(self.name, self._names, instructions=self.instructions)
-        declared: list[k.Param] = []
-        arguments: list[object] = []
-        for param in self.params:
-            nodes, argument = self._argument(trace, param, constexprs, tensor_dtypes)
-            declared += nodes
-            arguments.append(argument)
+        declared, arguments = self.arguments(trace, constexprs, tensor_dtypes)
         with activate(trace), python_print_traced():
             try:
                 result = self.function(*arguments)
@@ -288,12 +287,46 @@ class KernelDef:
             if result is not None:
                 raise KernelSignatureError(f"kernel `{self.name}` returns a value", self.span, expected="no return value",
                                            found=repr(result), help="add an Out parameter and pto.store the value to it")
-            body = trace.body()
+            return self.finished(trace, declared, constexprs)
+
+    def finished(self, trace: KernelTrace, declared: Sequence[k.Param], constexprs: Mapping[str, object]) -> k.Kernel:
+        """Return the kernel of a trace whose body has run. `declared`: of `arguments`.
+
+        Raises: K102 and K103 for a body that does not end as a kernel's does.
+        """
+        body = trace.body()
         bodies = tuple(own if own.form is k.BodyForm.CPP_TU else replace(own, constants=constants_of(self.name, constexprs))
                        for own in self.bodies)
         kernel = k.Kernel(self.name, tuple(declared), body, self.span, bodies)
         check_stored(kernel, trace.stored)
         return own_parts(kernel)
+
+    def arguments(self, trace: KernelTrace, constexprs: Mapping[str, object],
+                  tensor_dtypes: Mapping[str, DType]) -> tuple[list[k.Param], list[object]]:
+        """Return the parameters of the IR, and the arguments of the body in the order of the declaration.
+
+        Raises: T101, T205 for a Constexpr or dtype that is missing or of another type.
+        """
+        declared: list[k.Param] = []
+        arguments: list[object] = []
+        for param in self.params:
+            nodes, argument = self._argument(trace, param, constexprs, tensor_dtypes)
+            declared += nodes
+            arguments.append(argument)
+        return declared, arguments
+
+    def _checked_ir(self, ir: k.Kernel, tensor_dtypes: Mapping[str, DType]) -> k.Kernel:
+        """Return `ir`, which is of one dtype for each Tensor parameter.
+
+        Raises: T102 for another one.
+        """
+        for param in ir.params:
+            dtype = tensor_dtypes.get(param.name)
+            if isinstance(param, k.TensorParam) and dtype not in (None, param.dtype):
+                raise ArgumentDTypeError(f"kernel `{self.name}`: argument `{param.name}` has the wrong dtype", here(),
+                                         expected=f"{param.dtype}, for which the kernel was made", found=str(dtype),
+                                         help="a kernel that was read or built is of one dtype a Tensor parameter")
+        return ir
 
     @property
     def _names(self) -> tuple[str, ...]:

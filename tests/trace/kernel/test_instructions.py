@@ -154,7 +154,7 @@ def test_statements_stand_in_the_order_written() -> None:
         ptoisa.TLOAD(t, x)
         ptoisa.TADD(t, t, one)
         ptoisa.TSTORE(y, t)
-    assert late_load.ir.index("expand") < late_load.ir.index("load x") < late_load.ir.index("add")
+    assert str(late_load.ir).index("expand") < str(late_load.ir).index("load x") < str(late_load.ir).index("add")
 
 
 def test_instructions_may_stand_among_ops_in_a_plain_kernel() -> None:

@@ -88,7 +88,7 @@ def test_json_repr_and_text_know_own_bodies() -> None:
     made = with_options(c_src="y[0] = 1;", scratch_bytes=64).specialise()
     assert codec.loads(codec.dumps(made)) == made
     assert eval(repr(made), dict(codec.NAMES)) == made
-    assert with_options(c_src="y[0] = 1;", scratch_bytes=64).ir.splitlines()[1:] == [
+    assert str(with_options(c_src="y[0] = 1;", scratch_bytes=64).ir).splitlines()[1:] == [
         "    c_src with scratch_bytes=64:", "        | y[0] = 1;"]
 
 

@@ -104,7 +104,7 @@ def test_run_takes_the_sizes_of_arrays_of_other_libraries() -> None:
 
 
 def test_ir_and_cost_take_the_sizes_by_name() -> None:
-    assert "In[Tile[3, 8, f32]]" in scale.ir_of(R=3, C=8)
+    assert "In[Tile[3, 8, f32]]" in str(scale.ir_of(R=3, C=8))
     assert ones.cost(R=16, C=8).total == 2 * ones.cost(R=8, C=8).total
     assert repr(ones) == "kernel ones(y: Out[Tile['R', 'C', f32]])"
 
