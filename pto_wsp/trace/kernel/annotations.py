@@ -112,20 +112,20 @@ class Acc(NoValues):
     def __class_getitem__(cls, item: object) -> Annotation:
         tile, how = item if isinstance(item, tuple) and len(item) == 2 else (item, COMBINES[0])
         how = next((word for word, function in _FUNCTIONS.items() if how is function), how)
+        shown = f"Acc[{', '.join(_shown(each) for each in (item if isinstance(item, tuple) else (item,)))}]"
+        message, expected, help = "", "Acc[Tile[rows, cols, dtype]]", None
         if not isinstance(tile, TileType | SizedTile) or not isinstance(how, str) or how not in COMBINES:
-            raise KernelSignatureError("Acc takes a Tile, and how to combine", here(),
-                                       expected=f"Acc[Tile[rows, cols, dtype]], or Acc[Tile[…], how] where how is {_quoted(COMBINES)}",
-                                       found=f"Acc[{', '.join(_shown(each) for each in (item if isinstance(item, tuple) else (item,)))}]",
-                                       help="a region has no size of its own to add: take a Tile and bind it piece by piece"
-                                       if tile is Tensor else None)
-        if isinstance(tile, StackType) or (isinstance(tile, SizedTile) and len(tile.extents) > 2):
-            raise KernelSignatureError("Acc takes a tile of two dimensions", here(), expected="Acc[Tile[rows, cols, dtype]]",
-                                       found=f"Acc[{tile!r}]", help="bind the tiles of the leading dimensions one by one")
-        if tile.dtype.is_bool or tile.dtype.is_storage:
-            raise KernelSignatureError(f"Acc takes no {tile.dtype}: nothing is added up in it", here(), expected="a dtype of numbers",
-                                       found=f"Acc[{tile!r}]",
-                                       help="count in DType.I32: pto.cast(mask, DType.I32)" if tile.dtype.is_bool
-                                       else "add up in DType.F32, and cast the result in a kernel of its own")
+            message = "Acc takes a Tile, and how to combine"
+            expected += f", or Acc[Tile[…], how] where how is {_quoted(COMBINES)}"
+            help = "a region has no size of its own to add: take a Tile and bind it piece by piece" if tile is Tensor else None
+        elif tile.dtype.is_bool or tile.dtype.is_storage:
+            message, expected = f"Acc takes no {tile.dtype}: nothing is added up in it", "a dtype of numbers"
+            help = "count in DType.I32: pto.cast(mask, DType.I32)" if tile.dtype.is_bool else (
+                "add up in DType.F32, and cast the result in a kernel of its own")
+        elif isinstance(tile, StackType) or (isinstance(tile, SizedTile) and len(tile.extents) > 2):
+            message, help = "Acc takes a tile of two dimensions", "bind the tiles of the leading dimensions one by one"
+        if message or not isinstance(tile, TileType | SizedTile) or not isinstance(how, str):
+            raise KernelSignatureError(message, here(), expected=expected, found=shown, help=help)
         return TileAnnotation(Role.OUT, tile, how) if isinstance(tile, TileType) else SizedTileAnnotation(Role.OUT, tile, how)
 
 
