@@ -140,6 +140,18 @@ def test_a_part_of_a_parameter_is_a_store_of_the_part() -> None:
     check(parts, {"y": changed, "out": out}, x=x, y=y, out=np.full((4, 3), 9, np.float32))
 
 
+def test_what_was_read_before_a_part_was_written_stays() -> None:
+    @kernel
+    def keeps(x: In[Tile[2, 3, F32]], out: Out[Tile[2, 3, F32]]) -> None:
+        b = pto.alloc((2, 3), F32, init=1)
+        old = pto.load(b)
+        b[0] = x[1]
+        pto.store(out, old * 10 + b)
+
+    x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    check(keeps, {"out": np.array([[14, 15, 16], [11, 11, 11]], np.float32)}, x=x, out=np.zeros((2, 3), np.float32))
+
+
 def test_a_branch_writes_its_part_alone() -> None:
     @kernel
     def either(x: In[Tile[1, 4, F32]], n: Scalar[I32], out: Out[Tile[2, 4, F32]]) -> None:

@@ -75,7 +75,7 @@ REFUSED: dict[str, tuple[Made, str]] = {
     "round to tenths": (lambda x, n: round(x, 1), None),
     "math.trunc": (lambda x, n: math.trunc(x), "pto.floor"),
     "x.ndim": (lambda x, n: x.ndim, "x.shape"),
-    "x.item": (lambda x, n: x.item(), "pto.item(x, row, col)"),
+    "x.item": (lambda x, n: x.item(), "a row and a column"),
     "a value's method": (lambda x, n: (x + 1).mean(), "keepdims=True"),
     "a buffer's method": (lambda x, n: pto.alloc((4, 8), F32, init=0).max(), "keepdims=True"),
     "str": (lambda x, n: str(x), "pto.print(x)"),

@@ -19,4 +19,4 @@ def mistake(x: In[Tile[4, 16, 64, F32]], y: Out[Tile[4, 16, 64, F32]]) -> None:
 #      |          ^^^^^^^^^^^^^^^
 #    = expected: a comparison of scalars, e.g. n > 4
 #    = found:    <Tile[4, 16, 64, bool]>
-#    = help:     choose element by element: pto.where(mask, a, b)
+#    = help:     one element as a scalar: pto.item(x, row, col) > 0; element by element: pto.where(mask, a, b)
