@@ -33,6 +33,7 @@ ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
                                    "round", "floor", "ceil"}), "special methods of Python"),
     "ir/scalar.py": (frozenset({"neg"}), "an operator of scalars"),
     "trace/text/kernel.py": (frozenset({"gather", "scatter", "scatter_add", "transpose"}), "statements on rows of a parameter; an option"),
+    "trace/text/nodes.py": (frozenset({"transpose", "reshape"}), "methods of views"),
     "trace/text/scalars.py": (frozenset({"where"}), "a function of scalars"),
     "ir/kernel_walk.py": (frozenset({"gather", "scatter", "scatter_add"}), "statements on rows of a parameter"),
 }

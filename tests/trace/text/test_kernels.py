@@ -35,7 +35,7 @@ def everything(x: In[Tile[4, 8, F32]], index: In[Tile[4, 1, I32]], region: InOut
             with pto.when((i > j) & ~(n == 4) | (region.shape[0] <= 2)):
                 acc += pto.load(region, (i * 4, (j + 1) * 8), shape=(4, 8), valid=(n, None), fill=-1)
             with pto.otherwise():
-                acc[:] = pto.load(region, (-(-i // 2), 0), shape=(8, 4), transpose=True) * a
+                acc[:] = pto.load(region, (-(-i // 2), 0), shape=(8, 4), transpose=True, fill=-0.0) * a
     rows = pto.gather(region, index, cols=(8, 8), valid=n, fill=2.5)
     pto.scatter_add(region, index, rows, cols=(0, 8))
     order = pto.argsort(x, descending=True)
