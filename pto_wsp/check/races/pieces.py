@@ -86,6 +86,7 @@ class _Pieces:
     def __init__(self, kernel: k.Kernel, task: Submit, access: SiteAccess) -> None:
         self.access = access
         self.made = {value.id: stmt for stmt in walk(kernel.body) if (value := result_of(stmt)) is not None}
+        self.items: dict[Scalar, k.Item] = {stmt.item: stmt for stmt in walk(kernel.body) if isinstance(stmt, k.Item)}
         self.places = {param.name: place for param, place in zip(kernel.memory_params, task.places, strict=True)}
         self.scalars = {param.name: given for param, given in zip(kernel.scalar_params, task.scalars, strict=True)}
         self.tiles = {param.name for param in kernel.memory_params if isinstance(param, k.TileParam)}
@@ -142,6 +143,9 @@ class _Pieces:
         match node:
             case s.ParamScalar(name):
                 return _held_as(self.scalars[name].value, self.scalars[name].dtype)
+            case s.ItemRef() if node in self.items:
+                item = self.items[node]
+                return _held_as(self.element(item.value, (self.number(item.row), self.number(item.col))), node.dtype)
             case s.ParamExtent(name, dim):
                 return self.places[name].extent[dim]
             case s.Var() if node in self.variables:

@@ -70,6 +70,12 @@ def block(x: In[Tile[K, COLS, F32]], at: Scalar[I32], out: Out[Tensor]) -> None:
 
 
 @kernel
+def item_block(x: In[Tile[K, COLS, F32]], at: In[Tile[1, K, I32]], out: Out[Tensor]) -> None:
+    for i in pto.range(2):
+        pto.store(out, x[0:2], (pto.item(at, 0, 2 * i) * 2, 0))
+
+
+@kernel
 def close_block(x: In[Tile[K, COLS, F32]], at: Scalar[I32], out: Out[Tensor]) -> None:
     pto.store(out, x, (at * (K - 1), 0))
 
@@ -94,6 +100,7 @@ class Data:
         self.slots = Injective(Tensor(entries[:N * K].astype(np.int32), name="slots"))
         self.others = Injective(Tensor(entries[N * K:2 * N * K].astype(np.int32), name="others"))
         self.pages = Injective(Tensor(rng.permutation(ROWS // K)[:N].astype(np.int32), name="pages"))
+        self.halves = Injective(Tensor(rng.permutation(ROWS // 2)[:N * K].astype(np.int32), name="halves"))
         self.plain = Tensor(entries[:N * K].astype(np.int32), name="plain")
         self.out = Tensor(rng.integers(-8, 8, (ROWS, COLS)).astype(np.float32), name="OUT")
 
@@ -125,6 +132,7 @@ PROVED: list[tuple[Callable[[Data, Any], object], str]] = [
     (lambda d, j: turned[j](x=d.x[j], at=d.slots, begin=K * j, out=d.out), "given injective slots"),
     (lambda d, j: page[j](x=d.x[j], at=d.pages[j:j + 1], out=d.out), "given injective pages"),
     (lambda d, j: block[j](x=d.x[j], at=d.pages[j], out=d.out), "given injective pages"),
+    (lambda d, j: item_block[j](x=d.x[j], at=d.halves[K * j:K * j + K], out=d.out), "given injective halves"),
     (lambda d, j: block[j](x=d.x[j], at=j, out=d.out), "touch different elements"),
     (lambda d, j: columns[j](x=d.x[j], at=d.part(0, d.plain), c=j, out=d.out), "touch different elements"),
 ]
@@ -132,6 +140,7 @@ OPEN: list[tuple[Callable[[Data, Any], object], str]] = [
     (lambda d, j: rows[j](x=d.x[j], at=d.part(j, d.plain), out=d.out), "Injective(plain) promises"),
     (lambda d, j: rows[j](x=d.x[j], at=d.slots[3 * j:3 * j + K], out=d.out), "P.seq"),
     (lambda d, j: turned[j](x=d.x[j], at=d.slots, begin=3 * j, out=d.out), "P.seq"),
+    (lambda d, j: item_block[j](x=d.x[j], at=d.halves[2 * j:2 * j + K], out=d.out), "P.seq"),
     (lambda d, j: rows[j](x=d.x[j], at=d.part(j // 2), out=d.out), "P.seq"),
     (lambda d, j: close_block[j](x=d.x[j], at=d.pages[j], out=d.out), "P.seq"),
     (lambda d, j: close_block[j](x=d.x[j], at=j, out=d.out), "P.seq"),
