@@ -158,9 +158,12 @@ def _filled(view: View, old: Sequence[s.Scalar], new: Sequence[s.Scalar | None],
     if unknown or left or len(known) < len(filled) or len(known) > MAX_RANK or _count(known) != count or any(
             isinstance(n, s.Const) and int(n.value) < 0 for n in known):
         whole = " · ".join((str(count), *(print_scalar(size) for size in old if not isinstance(size, s.Const))))
-        raise ViewIndexError(f"{whole} elements do not fit the shape", here(), expected=f"a product of {whole}",
-                             found=repr(tuple(shape)))
+        raise _misfit(whole, shape)
     return known
+
+
+def _misfit(count: str, shape: Sequence[object]) -> ViewIndexError:
+    return ViewIndexError(f"{count} elements do not fit the shape", here(), expected=f"a product of {count}", found=repr(tuple(shape)))
 
 
 def _count(extents: Sequence[s.Scalar]) -> int:
@@ -214,8 +217,7 @@ def reshape_dims(view: View, shape: tuple[int, ...], within: tuple[int, ...] = (
         raise ViewIndexError(f"`{print_view(view)}` is not contiguous with known extents, so it has no other shape", here(),
                              help="reshape the tensor first and slice then, or copy the array")
     if any(n < 0 for n in shape) or math.prod(shape) != math.prod(sizes) or len(dims) - (last - first) + len(shape) > MAX_RANK:
-        raise ViewIndexError(f"{math.prod(sizes)} elements do not fit the shape", here(), expected=f"a product of {math.prod(sizes)}",
-                             found=str(shape))
+        raise _misfit(str(math.prod(sizes)), shape)
     return View(view.tensor, (*view.steps, made))
 
 
