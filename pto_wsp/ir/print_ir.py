@@ -146,8 +146,9 @@ class _Printer:
                     yield f".clip({', '.join(map(str, numbers))})"
                 case Permute(numbers):
                     yield f".transpose({', '.join(map(str, numbers))})"
-                case Reshape(numbers):
-                    yield f".reshape({', '.join(map(str, numbers))})"
+                case Reshape(numbers, dims):
+                    within = f", dims=({dims[0]}, {dims[1]})" if dims else ""
+                    yield f".reshape({', '.join(map(str, numbers))}{within})"
         if entries:
             yield f"[{', '.join(entries)}]"
 

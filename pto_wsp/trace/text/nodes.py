@@ -303,19 +303,29 @@ class _LevelReader:
                 word = self._reader.name("clip, transpose or reshape")
                 if word.text not in _NUMBERS:
                     self._reader.fail(f"a view has no `{word.text}`", word, expected=", ".join(_NUMBERS), known=_NUMBERS)
-                steps.append(_NUMBERS[word.text](self._numbers()))
+                numbers, dims = self._numbers()
+                if dims and word.text != Reshape.__name__.lower():
+                    self._reader.fail(f"`{word.text}` has no dims", word)
+                steps.append(Reshape(numbers, dims) if dims else _NUMBERS[word.text](numbers))
             else:
                 return View(tensor, tuple(steps))
 
-    def _numbers(self) -> tuple[int, ...]:
-        reader, out = self._reader, list[int]()
+    def _numbers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the numbers in parentheses, and those of `dims=(first, end)` behind them."""
+        reader, out, dims = self._reader, list[int](), tuple[int, ...]()
         reader.expect("(")
         while not reader.sees(")"):
+            if reader.has("dims"):
+                reader.expect("=")
+                dims, _ = self._numbers()
+                if len(dims) != 2:
+                    reader.fail("dims are a first dimension and an end", expected="dims=(first, end)")
+                break
             out.append(reader.whole("a whole number"))
             if not reader.has(","):
                 break
         reader.expect(")")
-        return tuple(out)
+        return tuple(out), dims
 
     def _bracket(self) -> Iterator[Step]:
         """Yield the steps of a bracket, from left to right."""
