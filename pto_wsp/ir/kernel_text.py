@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 from pto_wsp.ir import kernel as k
@@ -70,12 +71,25 @@ def _buffer_names(body: tuple[k.Stmt, ...]) -> dict[int, str]:
 
 
 def _with_own_variables(kernel: k.Kernel) -> k.Kernel:
-    """Return the kernel with a number behind the name of a loop variable that something around the loop is called, too."""
+    """Return the kernel with a number behind the name of a loop variable or item that something around it is called, too."""
     taken = {*(param.name for param in kernel.params), "inf", "nan"}
 
     def renamed(body: tuple[k.Stmt, ...], names: frozenset[str]) -> tuple[k.Stmt, ...]:
-        return tuple(loop(stmt, names) if isinstance(stmt, k.For) else map_bodies(stmt, lambda inner: renamed(inner, names))
-                     for stmt in body)
+        out: list[k.Stmt] = []
+        while body:
+            stmt, body = body[0], body[1:]
+            match stmt:
+                case k.For():
+                    out.append(loop(stmt, names))
+                case k.Item(item):
+                    own = item if item.name not in names else replace(item, name=f"{item.name}.{item.id}")
+                    out.append(replace(stmt, item=own))
+                    if own is not item:
+                        body = rewrite(body, lambda node, item=item, own=own: own if node == item else None)  # type: ignore[misc]
+                    names |= {own.name}
+                case _:
+                    out.append(map_bodies(stmt, partial(renamed, names=names)))
+        return tuple(out)
 
     def loop(stmt: k.For, names: frozenset[str]) -> k.For:
         var = stmt.var if stmt.var.name not in names else s.Var(f"{stmt.var.name}.{stmt.var.id}", stmt.var.id)

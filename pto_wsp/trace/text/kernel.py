@@ -15,6 +15,7 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.names import true_name
+from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.table import TABLE
 from pto_wsp.source import Span
@@ -42,11 +43,11 @@ def read_kernel(reader: Reader) -> tuple[str, k.Kernel]:
 
 @dataclass(slots=True, eq=False)
 class _Visible:
-    """What names stand for in a body: values by number, buffers and loop variables by name."""
+    """What names stand for in a body: values by number, buffers, loop variables and items by name."""
 
     values: dict[str, k.Value] = field(default_factory=dict)
     buffers: dict[str, k.Buffer] = field(default_factory=dict)
-    variables: dict[str, s.Var] = field(default_factory=dict)
+    variables: dict[str, s.Var | s.ItemRef] = field(default_factory=dict)
 
     def inner(self) -> _Visible:
         return _Visible(dict(self.values), dict(self.buffers), dict(self.variables))
@@ -60,7 +61,7 @@ class _KernelReader:
         self._params: dict[str, k.Param] = {}
         self._scope = _Visible()
         self._made: set[str] = set()        # values of the whole kernel, by the text of their number
-        self._n_buffers = self._n_vars = self._n_prints = self._depth = 0
+        self._n_buffers = self._n_vars = self._n_items = self._n_prints = self._depth = 0
 
     def read(self) -> tuple[str, k.Kernel]:
         """Return the kernel and its name in the text."""
@@ -93,14 +94,19 @@ class _KernelReader:
         if kind.text == "Scalar":
             reader.expect("[")
             self._params[token.text] = k.ScalarParamDecl(token.text, read_dtype(reader), span)
+        elif kind.text == "Acc":
+            reader.expect("[")
+            tile = read_tile(reader)
+            how = reader.name("how it combines").text if reader.has(",") else k.COMBINES[0]
+            self._params[token.text] = k.TileParam(token.text, k.Role.INOUT, tile, span, how)
         elif kind.text in _ROLES:
             reader.expect("[")
             role = _ROLES[kind.text]
             self._params[token.text] = (k.TensorParam(token.text, role, read_dtype(reader), span) if reader.has("Tensor")
                                         else k.TileParam(token.text, role, read_tile(reader), span))
         else:
-            reader.fail(f"no parameter is `{kind.text}`", kind, expected="In[...], Out[...], InOut[...] or Scalar[dtype]",
-                        known=(*_ROLES, "Scalar"))
+            reader.fail(f"no parameter is `{kind.text}`", kind, expected="In[...], Out[...], InOut[...], Acc[...] or Scalar[dtype]",
+                        known=(*_ROLES, "Acc", "Scalar"))
         reader.expect("]")
 
     def _index(self) -> str:
@@ -247,11 +253,42 @@ class _KernelReader:
         options = self._options(valid=self._scalar)
         return k.Scatter(name, index, value, col, options.get("valid"), start.text == "scatter_add", span=reader.span(start))
 
-    def _buffer(self, start: IrToken) -> k.Alloc | k.Write:
-        """Return the allocation of a buffer, or the write of one."""
+    def _item(self, start: IrToken) -> k.Item:
+        """Return the read of an element as a scalar: `n = item %0[2, i]`; its dtype is the value's."""
+        reader = self._reader
+        if start.text in self._scope.variables:
+            reader.fail(f"two scalars are called `{start.text}`", start, expected=f"another name, e.g. {start.text}.{self._n_items}")
+        value = self._value()
+        row, col = self._pair() if reader.has("[") else (_ZERO, _ZERO)
+        item = s.ItemRef(true_name(start.text), self._n_items, value.type.dtype)
+        self._n_items += 1
+        self._scope.variables[start.text] = item
+        return k.Item(item, value, row, col, span=reader.span(start))
+
+    def _part(self, buffer: k.Buffer, start: IrToken) -> k.WritePart:
+        """Return the write of a part of a buffer; `[` has been read. Both ends of a part are said, and its extent is the value's."""
+        reader = self._reader
+        starts, ends = [], []
+        for mark in (",", "]"):
+            starts.append(read_scalar(reader, self._name))
+            reader.expect(":", "between the start and the end of a part")
+            ends.append(read_scalar(reader, self._name))
+            reader.expect(mark, "of a part: `[row : row + n, col : col + n] =`")
+        reader.expect("=", "of a part")
+        value = self._value()
+        for at, end, extent in zip(starts, ends, value.type.shape, strict=True):
+            if end != s.add(at, s.Const(extent)):
+                reader.fail("the part has another extent than its value", start, expected=f"an end of {print_scalar(at)} + {extent}",
+                            found=print_scalar(end))
+        return k.WritePart(buffer, value, starts[0], starts[1], span=reader.span(start))
+
+    def _buffer(self, start: IrToken) -> k.Alloc | k.Write | k.WritePart | k.Item:
+        """Return the allocation of a buffer, the write of one or of a part, or the read of an element as a scalar."""
         reader, span = self._reader, self._reader.span(start)
         if reader.has("="):
-            reader.expect("alloc")
+            if reader.has("item"):
+                return self._item(start)
+            reader.expect("alloc", "behind `=`: `alloc` of a buffer, or `item`")
             type = read_tile(reader)
             options = self._options(init=lambda: self._filled("init", type.dtype, start))
             if start.text in self._scope.buffers:
@@ -265,7 +302,10 @@ class _KernelReader:
                         known=(*_STATEMENTS, *self._scope.buffers))
         if reader.sees("+="):
             reader.fail("`+=` is what compiling makes of a kernel", expected=f"{start.text}[:] = %n")
-        for mark in ("[", ":", "]", "="):
+        reader.expect("[", "of `[:] =`")
+        if not reader.sees(":"):
+            return self._part(self._scope.buffers[start.text], start)
+        for mark in (":", "]", "="):
             reader.expect(mark, "of `[:] =`")
         return k.Write(self._scope.buffers[start.text], self._value(), span)
 

@@ -17,6 +17,7 @@ from pto_wsp.ir import workload as wl
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.kernel_text import print_kernel
 from pto_wsp.ir.scalar import evaluate
+from pto_wsp.trace.kernel.accumulate import accumulator
 from tests.laws.generated_kernels import Recipe, recipes
 from tests.laws.mutated_json import SEEDS
 from tests.trace.text.mutated_text import mutated
@@ -55,6 +56,20 @@ def shadowing(n: Scalar[I32], y: Out[Tensor]) -> None:
                 pto.store(y, pto.full((1, 1), 1, F32), (inner, i))
 
 
+@kernel
+def items_and_parts(x: In[Tile[8, 16, F32]], index: In[Tile[1, 8, I32]], rows: In[Tensor], y: Out[Tile[8, 16, F32]]) -> None:
+    b = pto.alloc((8, 16), F32, init=0)
+    for j in pto.range(8):
+        n = pto.item(index, 0, j)
+        b[j:j + 1, :] = pto.load(rows, (n.min(7).max(0), 0), shape=(1, 16))
+    for at in range(3):
+        n = pto.item(index, 0, at)
+        with pto.when(n > 3):
+            b += 1.0
+    b[2:4, 8:16] = x[2:4, 8:16]
+    pto.store(y, b)
+
+
 def ir() -> k.Kernel:
     return everything.ir_of(region=F32)
 
@@ -70,6 +85,31 @@ def reads_back(kernel_ir: k.Kernel) -> None:
 def test_every_statement_reads_back() -> None:
     reads_back(ir())
     reads_back(shadowing.ir_of(y=F32))
+
+
+def test_items_of_one_name_and_parts_of_buffers_read_back() -> None:
+    made = items_and_parts.specialise(rows=F32)
+    reads_back(made)
+    assert "n.2 = item" in str(made) and "when n.2 > 3:" in str(made) and "b[j : j + 1, 0 : 16] = %" in str(made)
+
+
+@pytest.mark.parametrize("how", k.COMBINES)
+def test_parameters_that_accumulate_read_back(how: str) -> None:
+    reads_back(accumulator("total", (k.TileParam("y", k.Role.OUT, Tile[4, 8, F32], combine=how),)))
+
+
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("n.2 = item", "n = item", "two scalars are called `n`"),
+    ("b[j : j + 1, 0 : 16]", "b[j : j + 2, 0 : 16]", "another extent than its value"),
+    ("b[j : j + 1, 0 : 16]", "b[j : j + 1]", "`,` is missing"),
+    ("when n.2 > 3", "when m > 3", "nothing is called `m`"),
+], ids=range(4))
+def test_items_and_parts_that_do_not_read(old: str, new: str, said: str) -> None:
+    text = str(items_and_parts.specialise(rows=F32))
+    assert old in text
+    with pytest.raises(PtoError) as caught:
+        parse(text.replace(old, new))
+    assert caught.value.code == "W116" and said in str(caught.value)
 
 
 def test_the_text_has_a_number_where_names_hide_each_other() -> None:
