@@ -215,13 +215,12 @@ def scalar_annotation(item: object) -> ScalarAnnotation:
     Raises: K101 for a value that is not a dtype, and for a storage-only dtype.
     """
     dtype = DType.of(item)
-    if dtype is None:
-        raise KernelSignatureError("Scalar takes a dtype", here(), expected="Scalar[dtype], e.g. Scalar[DType.I32]",
-                                   found=f"Scalar[{_shown(item)}]")
-    if dtype.is_storage:
-        raise KernelSignatureError(f"Scalar takes no {dtype}: it is stored and cast, never computed on", here(),
-                                   expected="Scalar[dtype], e.g. Scalar[DType.F32]", found=f"Scalar[{dtype}]")
-    return ScalarAnnotation(dtype)
+    if dtype is not None and not dtype.is_storage:
+        return ScalarAnnotation(dtype)
+    message, usual = ("Scalar takes a dtype", DType.I32) if dtype is None else (
+        f"Scalar takes no {dtype}: it is stored and cast, never computed on", DType.F32)
+    raise KernelSignatureError(message, here(), expected=f"Scalar[dtype], e.g. Scalar[DType.{usual.name}]",
+                               found=f"Scalar[{_shown(item) if dtype is None else dtype}]")
 
 
 def annotation_of(param: Param) -> Annotation:
