@@ -228,7 +228,7 @@ def test_passes_prints_each_pipeline(tmp_path: Path) -> None:
         assert step.name in line and " ".join(line).endswith(step.summary)
     assert [line[0] for line in lines[2 + len(steps):]] == ["passes='default'", "passes='clean'", "passes='none'"]
     assert [line[:2] for line in lines if line[0] in ("plan", "kernel", "part", "tile")] == [
-        ["plan", "drop_repeated_checks"], ["kernel", "number_guards"], ["part", "of"], ["tile", "program"]]
+        ["plan", "drop_repeated_checks"], ["kernel", "widen_part_writes"], ["part", "of"], ["tile", "program"]]
     every = run(tmp_path, "passes")
     assert [line for line in every.splitlines() if line in TARGETS] == list(TARGETS) and shown.strip() in every
     assert "there is no target 'cpu'" in run(tmp_path, "passes", "--target", "cpu", code=2)

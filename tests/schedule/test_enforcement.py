@@ -161,7 +161,7 @@ def test_the_manifest_says_what_the_schedule_says_and_which_unit_a_kernel_needs(
     assert {entry.name: entry.unit for entry in manifest.kernels} == {"product": "cube", "double": "vector"}
 
 
-def test_what_a_device_records_changes_nothing_but_the_manifest(tmp_path: Path) -> None:
+def test_what_a_device_records_changes_nothing_but_the_manifest_and_the_numbers_of_the_launch(tmp_path: Path) -> None:
     plain = units().task_graph().compile(target="ascend_npu")
     with pytest.warns(UserWarning, match="recorded and not enforced"):
         said = (units().dispatch(DispatchPolicy.round_robin(3)).timing(TimingPolicy.batched(4))
@@ -172,7 +172,10 @@ def test_what_a_device_records_changes_nothing_but_the_manifest(tmp_path: Path) 
         root = program.save(tmp_path / str(k))
         files.append({path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*"))
                       if path.is_file() and path.name != "manifest.json"})
+    configs = [one.pop("kernel_config.py").decode() for one in files]
     assert files[0] == files[1]
+    assert [("LAUNCH" in config, '"window_tasks": 5' in config, '"aicpu_thread_num": 3' in config) for config in configs] == [
+        (False, False, False), (True, True, True)]
     assert isinstance(said.manifest, PackageManifest) and len(said.manifest.recorded_directives) == 7
 
 

@@ -18,7 +18,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.flow import Do, Loop, Sequence, Sides
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.npu.isa.tile_program import ParamAccess
-from pto_wsp.npu.plan.arguments import merge_dims
+from pto_wsp.npu.plan.arguments import merge_dims, with_whole_reshapes
 from pto_wsp.npu.plan.model import Descriptor, Launch, NpuItem, NpuKernel, NpuPlan, Passed, Reshaped, Scope, Window
 from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
 from pto_wsp.ops.rounding import Array
@@ -34,7 +34,8 @@ RunKernel: TypeAlias = Callable[[NpuKernel, Mapping[str, Array | s.Number]], Non
 def npu_plan(workload: Workload) -> NpuPlan:
     """Return the plan of a workload for the NPU."""
     arch = builtin_arch("ascend_910b")
-    return plan_for_npu(merge_dims(run_passes(lower(workload.node), Context(workload.schedule, arch, None), PASSES)), arch)
+    plan = run_passes(lower(workload.node), Context(workload.schedule, arch, None), PASSES)
+    return plan_for_npu(merge_dims(with_whole_reshapes(plan)), arch)
 
 
 def untouched(shape: tuple[int, ...], dtype: DType) -> Array:

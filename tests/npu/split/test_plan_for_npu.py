@@ -129,7 +129,7 @@ def test_every_pass_of_every_kernel_is_told() -> None:
         dense[0](x=X, w=W, y=Y)
 
     plan_for_npu(lower(one().node), builtin_arch("ascend_910b"), lambda name, before, after: told.append((name, after.name)))
-    assert told[0] == ("number_guards", "dense")
+    assert told[0] == ("widen_part_writes", "dense")
     assert told[-2:] == [("split_kernel", "dense_product"), ("split_kernel", "dense_y")]
 
 

@@ -42,7 +42,7 @@ def running(x: In[Tile[3, 2, 4, F32]], total: InOut[Tile[3, 2, 4, F32]], n: Scal
 
 
 def test_a_parameter_is_a_parameter_for_each_tile_in_the_ir() -> None:
-    ir = scaled.ir_of(B=2, R=4, C=8)
+    ir = str(scaled.ir_of(B=2, R=4, C=8))
     assert ir.splitlines()[0].count("Tile[4, 8, f32]") == 4 and "x[0]" in ir and "y[1]" in ir and "Tile[2" not in ir
 
 

@@ -17,9 +17,9 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
     (void)slot_0;
     int64_t slot_1 = 0;
     (void)slot_1;
-    /* test_orchestrator.py:117: slot 1 */
+    /* test_orchestrator.py:118: slot 1 */
     slot_1 = 2;
-    /* test_orchestrator.py:118: for b */
+    /* test_orchestrator.py:119: for b */
     for (int64_t b_0 = 0; b_0 < 4; ++b_0) {
         if (*sink->cancel) {
             return pto_cancelled(sink);
@@ -34,7 +34,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
         if (!pto_within((int64_t)((const int64_t *)routing_indptr->data)[(b_0 + 1) * routing_indptr->stride[0]], (int64_t)((const int64_t *)routing_indptr->data)[b_0 * routing_indptr->stride[0]], 9223372036854775807LL)) {
             return pto_fail(sink, 2, (int64_t)((const int64_t *)routing_indptr->data)[(b_0 + 1) * routing_indptr->stride[0]], (int64_t)((const int64_t *)routing_indptr->data)[b_0 * routing_indptr->stride[0]], 9223372036854775807LL, (const int64_t[]){b_0}, 1);
         }
-        /* test_orchestrator.py:118: for e */
+        /* test_orchestrator.py:119: for e */
         const int64_t stop_2 = (int64_t)((const int64_t *)routing_indptr->data)[(b_0 + 1) * routing_indptr->stride[0]];
         for (int64_t e_position_1 = (int64_t)((const int64_t *)routing_indptr->data)[b_0 * routing_indptr->stride[0]]; e_position_1 < stop_2; ++e_position_1) {
             if (*sink->cancel) {
@@ -49,12 +49,12 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
             if (handle_0_2 < 0) {
                 return sink->status;
             }
-            /* test_orchestrator.py:119: limit < lens[e] */
+            /* test_orchestrator.py:120: limit < lens[e] */
             if (!pto_within(e_2, 0, lens->dim[0] - 1)) {
                 return pto_fail(sink, 4, e_2, 0, lens->dim[0] - 1, (const int64_t[]){b_0, e_position_1, e_2}, 3);
             }
             if (limit < (int64_t)((const int32_t *)lens->data)[e_2 * lens->stride[0]]) {
-                /* test_orchestrator.py:120: one[b, e] */
+                /* test_orchestrator.py:121: one[b, e] */
                 {
                     if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
                         return pto_fail(sink, 5, b_0, 0, Y->dim[0] - 1, (const int64_t[]){b_0, e_position_1, e_2}, 3);
@@ -82,14 +82,14 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
                     }
                 }
             } else {
-                /* test_orchestrator.py:121: table[b] >= 0 */
+                /* test_orchestrator.py:122: table[b] >= 0 */
                 if (!pto_within(b_0, 0, table->dim[0] - 1)) {
                     return pto_fail(sink, 8, b_0, 0, table->dim[0] - 1, (const int64_t[]){b_0, e_position_1, e_2}, 3);
                 }
                 if ((int64_t)((const int64_t *)table->data)[b_0 * table->stride[0]] >= 0) {
-                    /* test_orchestrator.py:122: slot 0 */
+                    /* test_orchestrator.py:123: slot 0 */
                     slot_0 = (int64_t)((const int64_t *)table->data)[b_0 * table->stride[0]] * 2;
-                    /* test_orchestrator.py:123: one[b, e] */
+                    /* test_orchestrator.py:124: one[b, e] */
                     {
                         if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
                             return pto_fail(sink, 9, b_0, 0, Y->dim[0] - 1, (const int64_t[]){b_0, e_position_1, e_2}, 3);
@@ -119,7 +119,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
             if (sink->status) {
                 return sink->status;
             }
-            /* test_orchestrator.py:124: one[b, e] */
+            /* test_orchestrator.py:125: one[b, e] */
             {
                 if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
                     return pto_fail(sink, 12, b_0, 0, Y->dim[0] - 1, (const int64_t[]){b_0, e_position_1, e_2}, 3);

@@ -14,7 +14,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
     if (!pto_within(rows, 0, 9223372036854775807LL)) {
         return pto_fail(sink, 0, rows, 0, 9223372036854775807LL, 0, 0);
     }
-    /* test_orchestrator.py:99: for b */
+    /* test_orchestrator.py:100: for b */
     for (int64_t b_0 = 0; b_0 < rows; ++b_0) {
         if (*sink->cancel) {
             return pto_cancelled(sink);
@@ -30,13 +30,13 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
         if (!pto_within((int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]], 0, 9223372036854775807LL)) {
             return pto_fail(sink, 2, (int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]], 0, 9223372036854775807LL, (const int64_t[]){b_0}, 1);
         }
-        /* test_orchestrator.py:100: for t */
+        /* test_orchestrator.py:101: for t */
         const int64_t stop_2 = (int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]];
         for (int64_t t_1 = 0; t_1 < stop_2; ++t_1) {
             if (*sink->cancel) {
                 return pto_cancelled(sink);
             }
-            /* test_orchestrator.py:101: one[b, t] */
+            /* test_orchestrator.py:102: one[b, t] */
             {
                 if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
                     return pto_fail(sink, 3, b_0, 0, Y->dim[0] - 1, (const int64_t[]){b_0, t_1}, 2);
@@ -74,7 +74,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
         }
         {
             int64_t after_3 = after_1;
-            /* test_orchestrator.py:91: one[b] */
+            /* test_orchestrator.py:92: one[b] */
             {
                 if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
                     return pto_fail(sink, 6, b_0, 0, Y->dim[0] - 1, (const int64_t[]){b_0}, 1);
@@ -104,7 +104,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
         }
         {
             int64_t after_3 = after_1;
-            /* test_orchestrator.py:95: one[b] */
+            /* test_orchestrator.py:96: one[b] */
             {
                 if (!pto_within(1, 0, Y->dim[1] - 1)) {
                     return pto_fail(sink, 9, 1, 0, Y->dim[1] - 1, (const int64_t[]){b_0}, 1);
@@ -130,7 +130,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
         if (sink->status) {
             return sink->status;
         }
-        /* test_orchestrator.py:103: one[b] */
+        /* test_orchestrator.py:104: one[b] */
         {
             if (!pto_within(3, 0, Y->dim[1] - 1)) {
                 return pto_fail(sink, 10, 3, 0, Y->dim[1] - 1, (const int64_t[]){b_0}, 1);

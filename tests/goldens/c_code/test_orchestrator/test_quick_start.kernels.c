@@ -5,7 +5,7 @@
 
 #include "pto_artifact.h"
 
-/* rmsnorm_tile, test_orchestrator.py:45 */
+/* rmsnorm_tile, test_orchestrator.py:46 */
 int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
     (void)scalars;

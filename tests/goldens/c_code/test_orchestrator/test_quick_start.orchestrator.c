@@ -8,17 +8,17 @@ PTO_ORCHESTRATOR int32_t orchestrate_attention(const pto_bindings *bound, pto_si
     const pto_tensor *Y = &bound->tensors[1];
     int64_t task_index = 0;
     (void)task_index;
-    /* test_orchestrator.py:56: for b */
+    /* test_orchestrator.py:57: for b */
     for (int64_t b_0 = 0; b_0 < 1; ++b_0) {
         if (*sink->cancel) {
             return pto_cancelled(sink);
         }
-        /* test_orchestrator.py:57: for t */
+        /* test_orchestrator.py:58: for t */
         for (int64_t t_1 = 0; t_1 < 2; ++t_1) {
             if (*sink->cancel) {
                 return pto_cancelled(sink);
             }
-            /* test_orchestrator.py:58: rmsnorm_tile[b, t] */
+            /* test_orchestrator.py:59: rmsnorm_tile[b, t] */
             {
                 if (!pto_within(b_0, 0, X->dim[0] - 1)) {
                     return pto_fail(sink, 0, b_0, 0, X->dim[0] - 1, (const int64_t[]){b_0, t_1}, 2);
