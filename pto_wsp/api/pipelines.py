@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from pto_wsp.api.forms import make_form
 from pto_wsp.api.workload import Workload, WorkloadFunction, embed
@@ -89,6 +89,18 @@ class Process:
             raise ProcessError(f"the body of process `{self.name}` is a workload, or a function", here(), found=repr(what))
         node, trace = trace_workload(self.name, lambda: embed(what()))
         return replace(self, node=node.body, tensors=trace.tensors)
+
+    def __enter__(self) -> NoReturn:
+        """Refuse `with process(…):`, because a body is traced as a whole.
+
+        Raises: W108.
+        """
+        raise ProcessError(f"process `{self.name}` opens no block: its body is a function", here(),
+                           expected=f'process("{self.name}").body(function)',
+                           help="define the function above, without parameters, and give it to .body(...)")
+
+    def __exit__(self, *of: object) -> None:
+        """Do nothing: no block is ever entered."""
 
 
 @user_call("process")
