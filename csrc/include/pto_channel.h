@@ -49,6 +49,7 @@ typedef struct pto_channel {
     pto_token *tokens;         /* [capacity] token k at k mod capacity, until token k + depth overwrites it */
     int64_t *payload;          /* [capacity][n_payload] */
     int64_t capacity;          /* grows to depth (to 1 at depth 0) with the tokens that are sent */
+    int64_t initial;           /* tokens that it begins with; as many may be left at the end */
 } pto_channel;
 
 typedef struct pto_event {
@@ -139,7 +140,7 @@ static inline int64_t pto_hold(pto_pipeline *p, const pto_process *process, int3
 static inline int pto_may_send(pto_pipeline *p, pto_channel *c, pto_process *process, int32_t step, int32_t site)
 {
     int32_t consumer = pto_turn(p, &c->consumers), producer = pto_turn(p, &c->producers);
-    if (consumer < 0)
+    if (consumer < 0 && c->n_sent - c->n_received >= c->initial)
         return pto_never(p, process, site, PTO_STUCK_LOST, c->number, c->n_sent, -1);
     if (producer != process->stream)
         return pto_stand(process, step, site, PTO_STUCK_TURN, c->number, c->n_sent, producer);
@@ -398,7 +399,7 @@ static inline int32_t pto_take_turns(pto_pipeline *p, const pto_process_kind *ki
     }
     for (int32_t k = 0; k < p->n_channels; ++k) {
         const pto_channel *c = &p->channels[k];
-        if (c->n_sent == c->n_received)
+        if (c->n_sent - c->n_received <= c->initial)
             continue;
         const pto_token *token = &c->tokens[c->n_received % c->capacity];
         const pto_process sender = {.stream = token->stream};

@@ -145,11 +145,12 @@ bool Network::run(int first, int n, F &&process) {
     return true;
 }
 
-// A channel of `depth` tokens of N numbers each. Lists of ids are those of tasks: `after` is what comes next in a process waits for.
+// A channel of `depth` tokens of N numbers each; as many as it begins with, `initial`, may be left at the end. Lists of ids are those of tasks: `after` is what comes next in a process waits for.
 template <uint32_t N>
 class Channel final : public Endpoint {
   public:
-    Channel(Network &network, const char *called, uint32_t depth) : network_(network), depth_(depth) {
+    Channel(Network &network, const char *called, uint32_t depth, uint32_t initial = 0)
+        : network_(network), depth_(depth), initial_(initial) {
         name = called;
         network.open(*this);
     }
@@ -159,12 +160,12 @@ class Channel final : public Endpoint {
         producers_.end(stream);
         consumers_.end(stream);
     }
-    bool is_done() const override { return n_sent_ == n_received_; }
+    bool is_done() const override { return n_sent_ - n_received_ <= initial_; }
     bool closed() const { return producers_.current() < 0; }
     bool drained() const { return closed() && n_sent_ == n_received_; }
 
     bool may_send(int stream) const {
-        if (consumers_.current() < 0 || producers_.current() != stream) return false;
+        if (producers_.current() != stream || (consumers_.current() < 0 && n_sent_ - n_received_ >= initial_)) return false;
         return depth_ == 0 ? freed_.size() > n_sent_ : n_sent_ - n_received_ < depth_;
     }
     // The next token. It waits for what stands before it, and what stands behind it for the receive that gave its slot back.
@@ -204,7 +205,7 @@ class Channel final : public Endpoint {
 
   private:
     Network &network_;
-    uint32_t depth_;
+    uint32_t depth_, initial_;
     Turns producers_, consumers_;
     IdLists tokens_, freed_;
     List<int64_t> numbers_;

@@ -88,10 +88,13 @@ class Token:
 
 
 class ChannelState:
-    """One channel while a pipeline runs. Nodes are numbers chosen by the caller."""
+    """One channel while a pipeline runs. Nodes are numbers chosen by the caller.
 
-    def __init__(self, depth: int, producers: Sequence[int], consumers: Sequence[int]) -> None:
-        self.depth = depth
+    `initial`: the number of tokens that the channel begins with. As many may be in it at the end.
+    """
+
+    def __init__(self, depth: int, producers: Sequence[int], consumers: Sequence[int], initial: int = 0) -> None:
+        self.depth, self.initial = depth, initial
         self.producers, self.consumers = StreamRotation(producers), StreamRotation(consumers)
         self.n_sent = self.n_received = 0
         self.high_water = 0
@@ -105,7 +108,7 @@ class ChannelState:
 
     def send_waits(self, stream: int) -> Wait | None:
         """Return what a producer waits for; None if it may send."""
-        if self.consumers.current is None:
+        if self.consumers.current is None and self.n_sent - self.n_received >= self.initial:
             return Wait.LOST
         if self.producers.current != stream:
             return Wait.TURN
@@ -192,7 +195,7 @@ class NetworkState:
 
     def __init__(self, plan: TaskPlan, pipeline: PlanPipeline, depths: Mapping[int, int] | None = None) -> None:
         known = depths or {}
-        self.channels = {number: ChannelState(known.get(number, channel.depth), channel.producers, channel.consumers)
+        self.channels = {number: ChannelState(known.get(number, channel.depth), channel.producers, channel.consumers, channel.initial)
                          for number in pipeline.channels for channel in (plan.channels[number],)}
         self.events = {number: EventState(recorder_of(pipeline, number)) for number in pipeline.events}
 
@@ -204,9 +207,9 @@ class NetworkState:
             event.end(stream)
 
     def leftover(self) -> Stuck | None:
-        """Return the first token never received, as its sender's wait; None if there is none."""
+        """Return the first token never received, as its sender's wait; None if no channel has more tokens than it began with."""
         for number, channel in self.channels.items():
-            if channel.n_sent > channel.n_received:
+            if channel.n_sent - channel.n_received > channel.initial:
                 token = channel.token()
                 return Stuck(token.stream, token.site, Wait.LOST, number, channel.n_received, None)
         return None

@@ -188,7 +188,8 @@ class Submit:
 class Channel:
     """A channel of a plan: how many tokens it holds, of how many scalars each is made, and the streams that send and that take.
 
-    `latency`: cycles between the completion of what is sent and the token's appearance.
+    `latency`: cycles between the completion of what is sent and the token's appearance. `initial`: how many tokens it begins with; the
+    first sends of its process send them.
     """
 
     name: str
@@ -197,6 +198,7 @@ class Channel:
     producers: tuple[int, ...] = ()
     consumers: tuple[int, ...] = ()
     latency: int = 0
+    initial: int = 0
 
 
 @dataclass(frozen=True, slots=True)

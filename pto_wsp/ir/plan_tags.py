@@ -29,7 +29,7 @@ PLAN_TAGS = Tags({
     flow.AwaitEvent: "AwaitEvent: event site! ~span",
     flow.Process: "Process: name body consumes! produces! replicas! stream! ~span",
     flow.Pipeline: "Pipeline: processes channels events ~span",
-    m.Channel: "Channel: name depth n_payload producers consumers latency",
+    m.Channel: "Channel: name depth n_payload producers consumers latency ?initial",
     m.Event: "Event: name ref",
     flow.Sides: "Sides: sides",
     flow.Sequence: "Sequence: items",

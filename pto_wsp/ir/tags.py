@@ -247,7 +247,7 @@ WORKLOAD_TAGS = Tags({
     flow.Fresh: "Fresh: tensor *sizes ~span",
     wl.Fixed: "Fixed: tensor dim ~span",
     flow.Sides: "Combine: sides",
-    wl.ChannelRef: "ChannelRef: id name depth",
+    wl.ChannelRef: "ChannelRef: id name depth *initial",
     wl.EventRef: "EventRef: id name",
     flow.Send: "Send: channel payload after ~span",
     flow.Receive: "Receive: channel vars ~span",

@@ -156,7 +156,7 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
             yield f"{pad}with P.pipe():"
             channels = dict.fromkeys(channel for process in processes for channel in (*process.produces, *process.consumes))
             for channel in channels:
-                yield f"{pad}    {channel.name} = Channel({channel.name!r}, {channel.depth})"
+                yield f"{pad}    {channel.name} = Channel({channel.name!r}, {channel.depth}{_initial(channel)})"
             for process in processes:
                 yield f"{pad}    {_process(process)}:"
                 yield from _block(process.body, depth + 2, waited)
@@ -173,6 +173,14 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
             yield f"{pad}record({event.name})"
         case flow.AwaitEvent(event):
             yield f"{pad}synchronize({event.name})"
+
+
+def _initial(channel: wl.ChannelRef) -> str:
+    """Return the argument for the tokens that a channel begins with: their number, or the numbers of each."""
+    if not channel.initial:
+        return ""
+    plain = [numbers[0] if len(numbers) == 1 else numbers for numbers in channel.initial]
+    return f", initial={plain if channel.initial[0] else len(plain)}"
 
 
 def _process(process: wl.WorkloadProcess) -> str:

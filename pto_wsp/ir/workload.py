@@ -102,11 +102,15 @@ class WorkloadNote:
 
 @dataclass(frozen=True, slots=True)
 class ChannelRef:
-    """A channel of a pipeline: how many tokens it holds between a send and a receive, 0 for rendezvous."""
+    """A channel of a pipeline: how many tokens it holds between a send and a receive, 0 for rendezvous.
+
+    `initial`: the numbers of each token that it begins with; the only process that sends to it sends them first.
+    """
 
     id: int
     name: str
     depth: int
+    initial: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

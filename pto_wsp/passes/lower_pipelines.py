@@ -11,8 +11,9 @@ from dataclasses import field
 
 from pto_wsp.errors import InternalError, PipelineError
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.flow import AwaitEvent, Consume, Pipeline, Process, Receive, RecordEvent, Send, SetSlot, children, walk
+from pto_wsp.ir.flow import AwaitEvent, Consume, Pipeline, Process, Receive, RecordEvent, Send, Sequence, SetSlot, children, walk
 from pto_wsp.ir.plan import Body, Channel, Event, PlanAwait, PlanPipeline, PlanReceive, PlanRecord, PlanSend, Precondition
+from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tags import WORKLOAD_TAGS
 from pto_wsp.passes.task_checks import element_checks
 from pto_wsp.source import UNKNOWN, Span
@@ -50,6 +51,7 @@ def _pipeline(pipeline: wl.WorkloadPipeline) -> Iterator[PipelineError]:
     yield from _ends(sends, takes)
     for channel in dict.fromkeys(item.channel for item in (*sends, *takes)):
         yield from _arity(channel, sends, takes)
+        yield from _initial(channel, pipeline.processes, sends)
     yield from _events(pipeline.processes)
 
 
@@ -128,6 +130,24 @@ def _arity(channel: wl.ChannelRef, sends: Iterable[wl.WorkloadSend],
         if first is not None and take.channel == channel and take.vars and len(take.vars) != len(first.payload):
             yield PipelineError(f"a token of channel `{channel.name}` is taken as {_numbers(len(take.vars))}", take.span,
                                 expected=_numbers(len(first.payload)), notes=(_at("it is sent", first.span),))
+
+
+def _initial(channel: wl.ChannelRef, processes: Iterable[wl.WorkloadProcess],
+             sends: Iterable[wl.WorkloadSend]) -> Iterator[PipelineError]:
+    """Yield what is wrong with the tokens that a channel begins with: one process sends first, tokens of the same numbers."""
+    if not channel.initial:
+        return
+    senders = [process for process in processes if channel in process.produces]
+    if len(senders) > 1 or any(process.replicas > 1 for process in senders):
+        yield PipelineError(f"channel `{channel.name}` begins with tokens, and several processes send to it", senders[0].span,
+                            expected="one process that sends, without replicas", found=", ".join(
+                                f"{process.name}{f', {process.replicas} times' if process.replicas > 1 else ''}" for process in senders))
+    for send in sends:
+        if send.channel == channel and channel.initial[0] and len(send.payload) != len(channel.initial[0]):
+            yield PipelineError(f"a token of channel `{channel.name}` carries {_numbers(len(send.payload))} here", send.span,
+                                expected=f"{_numbers(len(channel.initial[0]))}, as the tokens that it begins with",
+                                help=f"Channel({channel.name!r}, {channel.depth}, initial=[...]) takes the numbers of each token")
+            return
 
 
 def _events(processes: Iterable[wl.WorkloadProcess]) -> Iterator[PipelineError]:
@@ -218,7 +238,7 @@ class PipelineNumbers:
                     self.events.append(Event(item.event.name, item.event.id))
         opened, events = tuple(self._channels.values()), tuple(self._events.values())
         processes = tuple(
-            Process(process.name, block(process.body), tuple(map(self.channel, process.consumes)),
+            Process(process.name, block(_with_initial_tokens(process)), tuple(map(self.channel, process.consumes)),
                     tuple(map(self.channel, process.produces)), process.replicas, stream, process.span)
             for process, stream in zip(pipeline.processes, streams, strict=True))
         return Pipeline(processes, opened, events, pipeline.span)
@@ -241,6 +261,14 @@ class PipelineNumbers:
         return AwaitEvent(self.event(wait.event), self.site(), wait.span)
 
 
+def _with_initial_tokens(process: wl.WorkloadProcess) -> wl.Body:
+    """Return the body of a process behind the sends of the tokens with which its channels begin."""
+    n_numbers = {item.channel: len(item.payload) for item in walk(process.body) if isinstance(item, Send)}
+    first = tuple(Send(channel, tuple(map(Const, numbers or (0,) * n_numbers[channel])), wl.WorkloadNote(), span=process.span)
+                  for channel in process.produces for numbers in channel.initial)
+    return Sequence((*first, *process.body.items)) if first else process.body
+
+
 def _channel(ref: wl.ChannelRef, pipeline: wl.WorkloadPipeline, streams: list[int]) -> Channel:
     def ends(of: Callable[[wl.WorkloadProcess], tuple[wl.ChannelRef, ...]]) -> tuple[int, ...]:
         return tuple(stream + replica for process, stream in zip(pipeline.processes, streams, strict=True)
@@ -248,4 +276,5 @@ def _channel(ref: wl.ChannelRef, pipeline: wl.WorkloadPipeline, streams: list[in
 
     sent = next((len(item.payload) for process in pipeline.processes for item in walk(process.body)
                  if isinstance(item, Send) and item.channel.id == ref.id), 0)
-    return Channel(ref.name, ref.depth, sent, ends(lambda process: process.produces), ends(lambda process: process.consumes))
+    return Channel(ref.name, ref.depth, sent, ends(lambda process: process.produces), ends(lambda process: process.consumes),
+                   initial=len(ref.initial))

@@ -27,7 +27,7 @@ from pto_wsp.trace.kernel.annotations import KernelParam, ScalarAnnotation, Tens
 from pto_wsp.trace.kernel.definition import KernelDef
 from pto_wsp.trace.kernel_data import check_kernel, check_name, check_scalar, check_text, refuse, refuse_as_traced
 from pto_wsp.trace.workload.loops import N_SLOTS
-from pto_wsp.trace.workload.pipelines import MAX_DEPTH, MAX_PAYLOAD, MAX_REPLICAS
+from pto_wsp.trace.workload.pipelines import MAX_DEPTH, MAX_INITIAL, MAX_PAYLOAD, MAX_REPLICAS, is_payload
 from pto_wsp.trace.workload.task_call import MAX_BRACKETS, check_region, check_tile, is_label, scalar_argument
 
 _MOST = 1 << 62
@@ -241,6 +241,9 @@ class _WorkloadChecker:
         depth = end.depth if isinstance(end, wl.ChannelRef) else 0
         if self._ends.setdefault((type(end), end.id), end) != end or not end.name.strip() or not 0 <= depth <= MAX_DEPTH:
             refuse(f"{end!r:.200}", expected="one name and one depth for each channel and event")
+        initial = end.initial if isinstance(end, wl.ChannelRef) else ()
+        if len(initial) > min(depth, MAX_INITIAL) or len({len(numbers) for numbers in initial}) > 1 or not all(map(is_payload, initial)):
+            refuse(f"{end!r:.200}", expected="at most as many tokens at the start as a channel holds, of whole numbers")
 
     def _make(self, tensor: TensorRef, sizes: tuple[s.Scalar, ...]) -> None:
         fits = [self._scalar(size).is_integer and (not isinstance(size, s.Const) or size.value == extent)

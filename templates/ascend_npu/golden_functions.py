@@ -251,10 +251,10 @@ def _number(tensors, params, name, default=None):
     return getattr(value, "value", value)
 
 
-def _channel(depth, producers, consumers):
+def _channel(depth, producers, consumers, initial=0):
     """A channel: its tokens, how many were sent, taken, and asked for without depth, and the streams that give and take with whose turn
-    it is."""
-    return {"depth": depth, "tokens": [], "sent": 0, "taken": 0, "asked": 0, "gives": [list(producers), 0], "takes": [list(consumers), 0]}
+    it is. As many tokens as it begins with may be left."""
+    return {"depth": depth, "initial": initial, "tokens": [], "sent": 0, "taken": 0, "asked": 0, "gives": [list(producers), 0], "takes": [list(consumers), 0]}
 
 
 def _event():
@@ -277,7 +277,10 @@ def _send_token(channel, stream, token):
     def full():
         return channel["sent"] - channel["taken"] >= channel["depth"] if channel["depth"] else channel["asked"] <= channel["sent"]
 
-    while _turn(channel["gives"]) != stream or _turn(channel["takes"]) is None or full():
+    def lost():
+        return _turn(channel["takes"]) is None and channel["sent"] - channel["taken"] >= channel["initial"]
+
+    while _turn(channel["gives"]) != stream or lost() or full():
         yield
     channel["tokens"].append(token)
     channel["sent"] += 1

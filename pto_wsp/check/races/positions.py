@@ -90,9 +90,9 @@ def ends_in(process: PlanProcess, kinds: tuple[type, ...], number: int) -> Itera
     yield from (End(process, statement, levels, path) for statement, levels, path in _ends(process.body, kinds, number, (), ()))
 
 
-def only_end(pipeline: PlanPipeline, kinds: tuple[type, ...], number: int) -> End | None:
-    """Return the one statement of these kinds at a channel; None where there are several."""
-    found = [end for process in pipeline.processes for end in ends_in(process, kinds, number)]
+def only_end(pipeline: PlanPipeline, kinds: tuple[type, ...], number: int, leave_out: int = 0) -> End | None:
+    """Return the one statement of these kinds at a channel; None where there are several. `leave_out`: so many of the first."""
+    found = [end for process in pipeline.processes for end in ends_in(process, kinds, number)][leave_out:]
     return found[0] if len(found) == 1 else None
 
 

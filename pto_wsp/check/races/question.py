@@ -143,7 +143,7 @@ class Pair:
 class Data:
     """Facts about a plan: the ids of the tensors that tasks write, and of the (indptr, indices) pairs whose columns are checked to rise.
 
-    `arrays`: contents of tensors at compile time, by id; a later run may bind other arrays. `depths`: depths of the plan's channels.
+    `arrays`: contents of tensors at compile time, by id; a later run may bind other arrays. `depths`, `initial`: of the plan's channels.
     `structure`: edges keep program order. `kept`: cached results about whole pipelines, shared by all pairs.
     """
 
@@ -152,6 +152,7 @@ class Data:
     arrays: Mapping[int, np.ndarray]
     depths: tuple[int, ...] = ()
     structure: bool = True
+    initial: tuple[int, ...] = ()
     kept: dict[Hashable, object] = field(default_factory=dict)
 
 
@@ -160,7 +161,7 @@ def data_of(plan: TaskPlan, arrays: Mapping[int, np.ndarray]) -> Data:
     written = frozenset(slot.ref.id for slot in plan.tensors if slot.writes)
     pairs = [tuple(plan.tensors[slot].ref.id for slot in axis.slots if slot is not None) for axis in plan.axes if axis.sparse]
     return Data(written, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2 and not written & set(pair)), arrays,
-                tuple(channel.depth for channel in plan.channels), plan.structure)
+                tuple(channel.depth for channel in plan.channels), plan.structure, tuple(channel.initial for channel in plan.channels))
 
 
 class Question:

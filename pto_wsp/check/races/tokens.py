@@ -51,10 +51,10 @@ class TokenNetwork:
     origins: Mapping[int, Origin]
 
 
-def network_of(pipeline: PlanPipeline, depths: Sequence[int]) -> TokenNetwork:
-    """Return what is counted of a pipeline. `depths`: of the plan's channels."""
+def network_of(pipeline: PlanPipeline, depths: Sequence[int], initial: Sequence[int]) -> TokenNetwork:
+    """Return what is counted of a pipeline. `depths`, `initial`: of the plan's channels."""
     sends = {channel: sent for channel in pipeline.channels if (sent := only_end(pipeline, (Send,), channel)) is not None}
-    return TokenNetwork(_hops(pipeline, depths), sends, _origins(pipeline))
+    return TokenNetwork(_hops(pipeline, depths, initial), sends, _origins(pipeline))
 
 
 def chains_of(network: TokenNetwork, pair: Pair, *, structure: bool) -> Iterator[TokenChain]:
@@ -81,12 +81,14 @@ def _origins(pipeline: PlanPipeline) -> Mapping[int, Origin]:
     return found
 
 
-def _hops(pipeline: PlanPipeline, depths: Sequence[int]) -> tuple[_Transit, ...]:
+def _hops(pipeline: PlanPipeline, depths: Sequence[int], initial: Sequence[int]) -> tuple[_Transit, ...]:
     hops: list[_Transit] = []
     for channel in pipeline.channels:
-        sent, received = only_end(pipeline, (Send,), channel), only_end(pipeline, (Receive, Consume), channel)
+        # The first sends give the tokens that the channel begins with. Send number p of the other statement gives token p + first.
+        first = initial[channel]
+        sent, received = only_end(pipeline, (Send,), channel, first), only_end(pipeline, (Receive, Consume), channel)
         if sent is not None and received is not None and sent.is_countable and received.is_countable:
-            hops += (_Transit(sent, received, 0), _Transit(received, sent, depths[channel]))
+            hops += (_Transit(sent, received, first), _Transit(received, sent, depths[channel] - first))
     for event in pipeline.events:
         record = only_end(pipeline, (RecordEvent,), event)
         if record is None or not record.is_countable or record.process.replicas > 1:
@@ -156,7 +158,7 @@ def order_of(contest: Contest, pair: Pair, data: Data) -> Order:
     takes = [next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses]
     network = data.kept.get(("network", id(pipeline)))
     if not isinstance(network, TokenNetwork):
-        network = data.kept[("network", id(pipeline))] = network_of(pipeline, data.depths)
+        network = data.kept[("network", id(pipeline))] = network_of(pipeline, data.depths, data.initial)
     return Order(tuple(_routes(contest, pipeline, network, pair, structure=data.structure)),
                  tuple(chains_of(network, pair, structure=data.structure)), network.origins,
                  same if None not in takes and takes[0] is takes[1] else 0)

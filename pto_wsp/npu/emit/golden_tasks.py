@@ -321,7 +321,7 @@ class _TaskWriter:
         for number in pipeline.channels:
             channel = self.plan.channels[number]
             self.ends["channel", number] = self.scope.take(python_ident(channel.name, "channel"))
-            ends = f"{channel.depth}, {list(channel.producers)}, {list(channel.consumers)}"
+            ends = f"{channel.depth}, {list(channel.producers)}, {list(channel.consumers)}" + f", {channel.initial}" * bool(channel.initial)
             self.lines.put(depth, f"{self.ends['channel', number]} = _channel({ends})", pipeline.span)
         for number in pipeline.events:
             self.ends["event", number] = self.scope.take(python_ident(self.plan.events[number].name, "event"))

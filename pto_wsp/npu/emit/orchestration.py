@@ -476,7 +476,8 @@ def _network_body(state: LoweringState, network: NpuPipeline, after: str | None)
         channel = plan.channels[number]
         called = state.channels[number] = names.take(cpp_name(f"channel_{channel.name}"))
         yield c.Construct(f"pto_wsp::Channel<{channel.n_payload}>", called, (c.Name("network"), text_literal(channel.name),
-                                                                           c.Int(channel.depth)))
+                                                                           c.Int(channel.depth),
+                                                                           *((c.Int(channel.initial),) if channel.initial else ())))
         for does, streams in (("gives", channel.producers), ("takes", channel.consumers)):
             yield from (call(f"{called}.{does}", c.Int(stream)) for stream in streams)
     for number in network.events:

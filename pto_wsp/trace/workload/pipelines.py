@@ -19,6 +19,8 @@ from types import FrameType, GenericAlias, TracebackType
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArgumentKindError, ChannelError, NumberError, OutsideTraceError, ProcessError
 from pto_wsp.ir import flow
@@ -40,6 +42,7 @@ from pto_wsp.trace.workload.trace import (
 
 MAX_PAYLOAD = 8
 MAX_DEPTH = 1 << 20
+MAX_INITIAL = 256      # tokens that a channel begins with: each is a send
 MAX_REPLICAS = 1024     # replicas of one process
 _ids = itertools.count()
 _events: WeakValueDictionary[int, Event] = WeakValueDictionary()
@@ -57,6 +60,10 @@ class Channel:
     `name`: without one, that of the variable in `tiles = Channel(depth=2)`. `depth`: its capacity in tokens. A send waits while the
     channel is full; with depth 0 a send and a receive meet. `Channel[T]` is the same class: T tells readers and type checkers what the
     tokens are.
+
+    `initial`: the tokens that the channel begins with, at most `depth`: their number, or the numbers of each, `initial=[0, 1]`; with their
+    number alone they carry zeros. The only process that sends to the channel sends them before its body begins. As many may be left when
+    the pipeline ends, so a channel of credits is `Channel("free", 2, initial=2)`.
     """
 
     __slots__ = ("__weakref__", "is_over", "ref")
@@ -64,14 +71,14 @@ class Channel:
     def __class_getitem__(cls, item: object) -> GenericAlias:
         return GenericAlias(cls, (item,))
 
-    def __init__(self, name: str | None = None, depth: int = 1) -> None:
+    def __init__(self, name: str | None = None, depth: int = 1, *, initial: int | Sequence[object] = 0) -> None:
         if name is None:
             name = assigned_name(user_frame()) or _NO_NAME
         _check_name("a Channel", name)
         if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_DEPTH:
             raise ChannelError(f"channel `{name}` has a depth that there is none of", here(),
                                expected=f"a whole number, 0 .. {MAX_DEPTH}", found=repr(depth))
-        self.ref = wl.ChannelRef(next(_ids), name, depth)
+        self.ref = wl.ChannelRef(next(_ids), name, depth, _initial_tokens(name, depth, initial))
         self.is_over = False      # whether a run of a program with this channel has finished
         _channels[self.ref.id] = self
 
@@ -305,6 +312,30 @@ def _new_vars(trace: WorkloadTrace, target: AssignTarget) -> tuple[s.Var, ...]:
 def _value_of(variables: tuple[s.Var, ...]) -> Any:
     values = tuple(Symbolic(variable) for variable in variables)
     return values[0] if len(values) == 1 else values or None
+
+
+def _initial_tokens(name: str, depth: int, given: object) -> tuple[tuple[int, ...], ...]:
+    """Return the numbers of each token that a channel begins with.
+
+    Raises: W109 for what is neither a number of tokens nor the numbers of each, and for more tokens than the channel holds.
+    """
+    tokens: list[object] = [()] * given if isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= MAX_INITIAL else (
+        list(given) if isinstance(given, Sequence) and not isinstance(given, str | bytes) else [None])
+    made = [tuple(token) if isinstance(token, tuple | list) else (token,) for token in tokens]
+    if any(not is_payload(numbers) for numbers in made) or len({len(numbers) for numbers in made}) > 1 or len(made) > MAX_INITIAL:
+        raise ChannelError(f"channel `{name}` begins with tokens that there are none of", here(),
+                           expected=f"a number of tokens, 0 .. {MAX_INITIAL}, or the whole numbers of each: initial=[0, 1]",
+                           found=f"{given!r:.100}")
+    if len(made) > depth:
+        raise ChannelError(f"channel `{name}` begins with more tokens than it holds", here(), expected=f"at most {depth}, its depth",
+                           found=str(len(made)))
+    return tuple(tuple(map(int, numbers)) for numbers in made)
+
+
+def is_payload(numbers: Sequence[object]) -> bool:
+    """Tell whether these are the numbers of a token: whole numbers of 64 bits, not too many."""
+    return len(numbers) <= MAX_PAYLOAD and all(isinstance(number, int | np.integer) and not isinstance(number, bool)
+                                               and -(1 << 63) <= int(number) < 1 << 63 for number in numbers)
 
 
 def _channel(what: str, channel: object, span: Span) -> wl.ChannelRef:

@@ -78,6 +78,25 @@ def test_a_slot_holds_its_sender_until_it_is_taken() -> None:
     assert all(graph.ancestors[adds[graph][k]] >> moves[graph][k] & 1 for graph in (narrow, wide) for k in range(6))
 
 
+@pytest.mark.parametrize("initial", [2, [4, 9]], ids=str)
+def test_a_channel_that_begins_with_tokens_may_end_with_as_many(initial: object) -> None:
+    X, Y, Z = tensors("XYZ", 6, 8, 16)
+    free, full = Channel("free", 2, initial=initial), Channel("full", 2)  # type: ignore[arg-type]
+
+    @workload
+    def case() -> None:
+        with P.pipe():
+            for b in P.seq(6):
+                receive(free)
+                send(full, move[b](X[b], Y[b % 2]))
+            for b in P.seq(6):
+                receive(full)
+                send(free, add[b](Y[b % 2], Z[b]))
+
+    graph, _ = run_package(case().task_graph(deps=Deps.hybrid()))
+    assert len([task for task in graph.tasks if task.arguments]) == 12
+
+
 def stages() -> Workload:
     """Three stages, one in two copies; a token that one way sends and another does not; numbers by token; rows of a sparse matrix."""
     X, Y, Z = tensors("XYZ", 8, 8, 16)
