@@ -355,7 +355,7 @@ def _channel(plan: TaskPlan, number: int) -> c.Expr:
     ends = tuple(c.Braces((c.Name(f"{what}_{number}"), c.Int(len(streams)), c.Int(0)))
                  for what, streams in (("producers", channel.producers), ("consumers", channel.consumers)))
     return c.Braces((c.Int(number), c.Int(channel.n_payload), c.Int(channel.depth), c.Int(channel.latency), *ends, c.Int(0), c.Int(0),
-                     c.Int(-1), c.Int(0), c.Int(0), c.Int(0), *((c.Int(channel.initial),) if channel.initial else ())))
+                     c.Int(-1), c.Int(0), c.Int(0), c.Int(0), c.Int(channel.initial)))
 
 
 def _end_of(names: CNames, kind: Literal["channel", "event"], number: int) -> c.Expr:
