@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ from pto_wsp import (
     send,
     workload,
 )
+from pto_wsp.check.races.tokens import network_of
+from pto_wsp.ir.flow import Pipeline, walk
 
 F32 = DType.F32
 
@@ -139,6 +142,31 @@ def test_tokens_come_first_and_in_order() -> None:
     assert (y.data == 2 * (x.data + 1)).all()
 
 
+def test_tokens_given_by_their_number_carry_zeros() -> None:
+    x, y = Tensor(np.zeros((3, 2, 8), np.float32)), Tensor(np.zeros((3, 2, 8), np.float32))
+    tokens = Channel("tokens", 2, initial=2)
+
+    @workload
+    def numbers() -> None:
+        with P.pipe():
+            send(tokens, 7, 8)
+            with consume(tokens) as (i, j):
+                load[i, j](x[0], y[0])
+
+    program = numbers().compile(target="interp").run()
+    assert list(program.trace.names) == ["load[i=0, j=0]"] * 2 + ["load[i=7, j=8]"]
+
+
+def test_the_proof_counts_tokens_from_the_first() -> None:
+    """Send p of the loop gives token p + 2, and waits for the receive of token p + 2 - 3."""
+    plan = Stages(5, 2, 2).value.compile(target="interp").plan
+    (pipeline,) = [item for item in walk(plan.body) if isinstance(item, Pipeline)]
+    network = network_of(pipeline, [channel.depth for channel in plan.channels], [channel.initial for channel in plan.channels])
+    shifts = {(hop.leaves.process.name, hop.arrives.process.name, type(hop.leaves.statement).__name__): hop.shift for hop in network.hops}
+    assert shifts == {("scale", "load", "Send"): 2, ("load", "scale", "Receive"): 1, ("load", "scale", "Send"): 0,
+                      ("scale", "load", "Receive"): 3}
+
+
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 def test_more_tokens_than_at_the_start_are_lost_ones(target: str) -> None:
     with pytest.raises(PtoError) as caught:
@@ -160,7 +188,6 @@ def test_it_reads_back_and_says_so() -> None:
 def test_json_of_tokens_that_there_are_none_of(tokens: str) -> None:
     text = Stages(4, 2, [4, 5]).value.to_json()
     assert "[4]" in text.replace(" ", "")
-    import json
 
     def changed(node: Any) -> Any:
         if isinstance(node, dict):
