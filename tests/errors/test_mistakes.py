@@ -50,7 +50,6 @@ def expected_of(path: Path) -> str:
     return "\n".join(line[2:] for line in lines[start:])
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(FOLDER).with_suffix("").as_posix())
 def test_the_report_is_exactly(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert error_of(path, tmp_path, monkeypatch) == expected_of(path)

@@ -17,3 +17,4 @@ def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]]) -> No
 #      |                  ^^^^^^^^
 #    = expected: x[2:6, 0::2]
 #    = found:    <Tile[8, 16, bool]>
+#    = help:     a tile has one shape: pto.where(mask, x, 0) keeps it, pto.gather(x, index) picks

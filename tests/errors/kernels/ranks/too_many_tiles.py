@@ -18,3 +18,4 @@ def mistake(x: In[Tile[100, 4, 8, F32]]) -> None:
 #      |             ^
 #    = expected: at most 64: a kernel's ops are written out for each
 #    = found:    Tile[100, 4, 8, f32]: 100
+#    = help:     loop over them in the workload, or bind elementwise work as one tile of more rows
