@@ -11,7 +11,7 @@ The tracer of `@kernel` takes the statements, so types, bounds and order have th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from keyword import iskeyword
 from types import MappingProxyType, TracebackType
 from typing import NoReturn
@@ -19,10 +19,11 @@ from typing import NoReturn
 from pto_wsp.api.kernel import Kernel
 from pto_wsp.calls import user_calls
 from pto_wsp.errors import KernelSignatureError, OutsideTraceError, SymbolicControlError
+from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType, DTypeLike
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ops.entry import activate
-from pto_wsp.source import here
+from pto_wsp.source import Span, here
 from pto_wsp.trace.kernel import control, memory
 from pto_wsp.trace.kernel.annotations import Annotation, ConstexprAnnotation, KernelParam, SizedTileAnnotation, TensorAnnotation
 from pto_wsp.trace.kernel.definition import KernelDef
@@ -93,8 +94,7 @@ class KernelBuilder:
                                     expected="a `with build as (...)` block that has ended without an error")
         return self._kernel
 
-    @contextmanager
-    def loop(self, start: object, stop: object = None, step: object = 1, name: str = "i") -> Iterator[Symbolic]:
+    def loop(self, start: object, stop: object = None, step: object = 1, name: str = "i") -> AbstractContextManager[Symbolic]:
         """Open a loop of the kernel, as pto.range does; `name`: of its variable, which `as` gives.
 
         Unlike in the body of a function, what Python variables hold is not followed: state goes through buffers.
@@ -104,7 +104,11 @@ class KernelBuilder:
         bounds = control.range_(start, stop, step).bounds
         if not isinstance(name, str) or not name.isidentifier():
             _refuse("a loop variable's name is a Python identifier", found=repr(name))
-        var = self._trace.blocks.open_loop(name, bounds, here())
+        return self._loop_block(name, bounds, here())
+
+    @contextmanager
+    def _loop_block(self, name: str, bounds: tuple[s.Scalar, s.Scalar, s.Scalar], span: Span) -> Iterator[Symbolic]:
+        var = self._trace.blocks.open_loop(name, bounds, span)
         yield Symbolic(var)
         self._trace.blocks.close_loop(var)
 

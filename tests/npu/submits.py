@@ -20,7 +20,7 @@ from pto_wsp.ir.flow import leaves
 from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.npu.emit.orchestration import emit_orchestration, orchestration_headers
-from pto_wsp.npu.plan.arguments import mark_between_tasks, tensor_directions
+from pto_wsp.npu.plan.arguments import mark_between_tasks, tensor_directions, with_whole_reshapes
 from pto_wsp.npu.plan.model import NpuPlan
 from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
 from pto_wsp.ops.entry import Unit
@@ -46,7 +46,7 @@ def npu_plan(workload: Workload, arch: str = "ascend_910b") -> NpuPlan:
     """Return the plan for the NPU."""
     model = builtin_arch(arch)
     plan = run_passes(lower(workload.node), Context(workload.schedule, model), PASSES)
-    return plan_for_npu(mark_between_tasks(plan, intermediates(workload)), model)
+    return plan_for_npu(mark_between_tasks(with_whole_reshapes(plan), intermediates(workload)), model)
 
 
 def intermediates(workload: Workload) -> frozenset[int]:
