@@ -254,7 +254,8 @@ def _number(tensors, params, name, default=None):
 def _channel(depth, producers, consumers, initial=0):
     """A channel: its tokens, how many were sent, taken, and asked for without depth, and the streams that give and take with whose turn
     it is. As many tokens as it begins with may be left."""
-    return {"depth": depth, "initial": initial, "tokens": [], "sent": 0, "taken": 0, "asked": 0, "gives": [list(producers), 0], "takes": [list(consumers), 0]}
+    return {"depth": depth, "initial": initial, "tokens": [], "sent": 0, "taken": 0, "asked": 0,
+            "gives": [list(producers), 0], "takes": [list(consumers), 0]}
 
 
 def _event():
