@@ -484,10 +484,9 @@ class Program(doors.Displayed):
         `path` is no path.
         """
         done = self._look()
-        values: list[Any] = [done.timed.trace, done.graph]
-        cards = doors.late_module("pto_wsp.view.program_cards")
-        workload = cards.workload_card(self._compiled.workload, self.schedule)
-        shown = (self.card, *(value.card for value in values), workload)
+        trace = done.timed.trace
+        workload = doors.late_module("pto_wsp.view.program_cards").workload_card(self._compiled.workload, self.schedule)
+        shown = (self._program_card("", done.stats, trace), trace.card, done.graph.card, workload)
         written: Path = doors.late_module("pto_wsp.view.notebook").write_page(shown, self.plan.name, path)
         return written
 
@@ -523,15 +522,20 @@ class Program(doors.Displayed):
     @property
     def card(self) -> Any:
         """All that a notebook shows as data: its artifact, checks and last run."""
+        done = self._finished if self._ran and self._over is None and self._finished is not None and self._finished.is_timed else None
+        if done is None:
+            return self._program_card("run; .stats and .trace simulate its cycles" if self._ran else "not run: .run()", None, None)
+        stats = done.stats
+        return self._program_card("", stats, done.timed.trace if stats.task_count <= _MOST_SHOWN else None)
+
+    def _program_card(self, state: str, stats: Stats | None, trace: Trace | None) -> Any:
+        """Return the card of the program. `stats`, `trace`: of its last run, None without one; a long trace is left out."""
         folder = self.artifact_dir
         facts = [("artifact", folder.name)] if folder is not None else []
         facts += [("kernels", f"{len(self.plan.kernels):,}"), ("tensors", f"{len(self.plan.tensors):,}")]
-        done = self._finished if self._ran and self._over is None and self._finished is not None and self._finished.is_timed else None
-        stats = None if done is None else done.stats
-        trace = done.timed.trace if done is not None and stats is not None and stats.task_count <= _MOST_SHOWN else None
-        state = "" if done is not None else "run; .stats and .trace simulate its cycles" if self._ran else "not run: .run()"
         cards = doors.late_module("pto_wsp.view.program_cards")
-        return cards.program_card(self.plan.name, self._compiled.target, state, facts, self.checks, self.schedule, stats, trace)
+        return cards.program_card(self.plan.name, self._compiled.target, state, facts, self.checks, self.schedule, stats,
+                                  trace if trace is not None and len(trace) <= _MOST_SHOWN else None)
 
 
 # -- making programs ---------------------------------------------------------------------------------------------------

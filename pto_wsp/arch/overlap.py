@@ -231,7 +231,7 @@ def times_of(kernel: k.Kernel, arch: Arch) -> Times:
 
 
 def at_most(amount: s.Scalar) -> s.Scalar:
-    """Return an amount that holds for every value of the items it depends on: it is fixed before the task that reads them runs."""
+    """Return a bound of an amount, for every value of its items: cycles are counted before the task reads them."""
     bound = most(amount)
     return unreachable(f"an amount without a bound: {print_scalar(amount)}") if bound is None else bound
 

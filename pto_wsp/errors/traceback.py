@@ -18,7 +18,7 @@ _MACHINERY = tuple(f"{os.sep}{name}{os.sep}" for name in ("IPython", "ipykernel"
 
 
 def notebook_lines(error: BaseException) -> list[str]:
-    """Return the lines that IPython prints for an error: the report, the calls that led there, and the errors that it was raised from."""
+    """Return the lines that IPython prints for an error: the report, the calls that led to the error, and its causes."""
     lines = [_coloured(line) for line in str(error).splitlines()]
     calls = [line for step in _steps(error.__traceback__) for line in step]
     if calls:

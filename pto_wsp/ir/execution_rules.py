@@ -42,7 +42,7 @@ class FullWindow(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class WindowRule:
-    """A window of every stream: its size in its unit, and what happens when it is full."""
+    """A window of every stream: the size in a unit, and what happens when the window is full."""
 
     size: int
     unit: WindowUnit = WindowUnit.TASKS

@@ -59,7 +59,7 @@ def named_strategy(name: str) -> PassStrategy:
 
 def listed_passes(target: str, steps: Sequence[AnyPass], given: Sequence[object],
                   find: Callable[[object], AnyPass]) -> tuple[frozenset[str], Mapping[str, Callable[..., object]]]:
-    """Return the names of the passes that a list leaves out, and the functions of its own passes by the names that they stand for.
+    """Return the names of the passes that a list leaves out, and the functions of the passes in the list by the names they replace.
 
     given: names of passes, and `Pass` values; one that is not the target's stands for the pass of its name. `find`: of the target, by name.
     Raises: C114 for a name that no pass of the target has, C117 for a list that leaves out a required pass or has passes in another order.

@@ -100,27 +100,6 @@ class LanesPart(CardPart):
     merged: bool = False
 
 
-class CodeRow(CardPart):
-    """Lines that belong together: a line of source with its number, the bars beside it, and the IR that it made."""
-
-    number: int | None
-    source: str
-    bars: tuple[int, ...] = ()
-    lines: tuple[str, ...] = ()
-
-
-class CodePart(CardPart):
-    """Source beside what it became. `columns`: the heads of the bars, with totals; bars share one scale, `most`."""
-
-    kind: Literal["code"] = "code"
-    left: str
-    right: str
-    columns: tuple[LabelledValue, ...] = ()
-    most: int = 0
-    rows: tuple[CodeRow, ...]
-    more: int = 0
-
-
 class Site(CardPart):
     """A call of a kernel: the task's name, and its arguments with how they are used."""
 
@@ -157,7 +136,7 @@ class Preformatted(CardPart):
     text: str
 
 
-Part = Annotated[ValuesPart | TablePart | BarPart | LanesPart | CodePart | BoxesPart | Preformatted, Field(discriminator="kind")]
+Part = Annotated[ValuesPart | TablePart | BarPart | LanesPart | BoxesPart | Preformatted, Field(discriminator="kind")]
 
 
 class Card(CardPart):

@@ -11,7 +11,6 @@ from pto_wsp.resources import templates_dir
 from pto_wsp.view.card import Card, TaskLane, TaskMark
 
 _LONGEST = 120      # characters of a name that are shown; the middle of longer ones is left out
-_LANE, _GAP = 16, 3      # px
 
 
 @cache
@@ -20,7 +19,7 @@ def _environment() -> Environment:
                        lstrip_blocks=True)
     made.filters["short"] = shortened
     made.filters["number"] = lambda amount: f"{amount:,}"
-    made.globals.update(paths=mark_paths, lane=_LANE, gap=_GAP, segments=bar_segments)
+    made.globals["paths"] = mark_paths
     return made
 
 
@@ -51,12 +50,3 @@ def mark_paths(row: TaskLane) -> list[tuple[int, bool, str]]:
 
 def _path(mark: TaskMark) -> str:
     return f"M{mark.x} 0h{mark.width}v1h-{mark.width}z"
-
-
-def bar_segments(amounts: Sequence[int]) -> list[tuple[float, float]]:
-    """Return the start and width of each segment of a bar, in percent of their sum."""
-    total, start, found = max(1, sum(amounts)), 0, []
-    for amount in amounts:
-        found.append((100 * start / total, 100 * amount / total))
-        start += amount
-    return found

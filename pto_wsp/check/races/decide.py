@@ -6,7 +6,7 @@ witness. `decide_in_pieces` compares what the kernels of two tasks touch of thei
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
@@ -51,15 +51,7 @@ def decide(pair: Pair, data: Data, *, in_part: bool = False) -> Outcome:
         return NotProved("its numbers may not fit 64 bits")
     if isinstance(solve(question.system), Unsat):
         return _apart(question)
-    question.guard()
-    match solve(question.system):
-        case Unsat():
-            return _apart(question)
-        case Unknown():
-            return NotProved("the solver gave up")
-        case Sat(general):
-            pass
-    return _decide_pinned(Question(pair, data, pinned=True, in_part=in_part), general)
+    return _decide_guarded(question, lambda: Question(pair, data, pinned=True, in_part=in_part))
 
 
 def decide_unordered(pair: Pair, data: Data, order: Order) -> Outcome:
@@ -67,7 +59,11 @@ def decide_unordered(pair: Pair, data: Data, order: Order) -> Outcome:
 
     A witness has the sizes of the solver's example; the caller must confirm the lack of order by running the processes.
     """
-    question = Question(pair, data, pinned=False, order=order)
+    return _decide_guarded(Question(pair, data, pinned=False, order=order), lambda: Question(pair, data, pinned=True, order=order))
+
+
+def _decide_guarded(question: Question, pinned: Callable[[], Question]) -> Outcome:
+    """Decide a question with its guards. `pinned`: makes the same question with sizes as declared, for a counterexample."""
     question.guard()
     match solve(question.system):
         case Unsat():
@@ -75,7 +71,7 @@ def decide_unordered(pair: Pair, data: Data, order: Order) -> Outcome:
         case Unknown():
             return NotProved("the solver gave up")
         case Sat(general):
-            return _decide_pinned(Question(pair, data, pinned=True, order=order), general)
+            return _decide_pinned(pinned(), general)
 
 
 _WRAPS = "and rows of 32 bits wrap: cast the index to I64"

@@ -48,7 +48,7 @@ def check_accumulating(kernel: str, params: Sequence[KernelParam], bodies: Seque
 
 
 def own_parts(kernel: k.Kernel) -> k.Kernel:
-    """Return the kernel that writes the part of one task: its Acc parameters are Out, and hold all of what the task adds.
+    """Return the kernel that writes the part of one task: Acc parameters become Out, and hold all that the task adds.
 
     Elements that the body does not store add nothing: they are the neutral element of the combination.
     Raises: K106 for a parameter that is stored in a loop, or twice.

@@ -167,7 +167,7 @@ class KernelParam:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names of the parameters that it is in kernel IR: of a tile of rank 3 and more, one for each of its tiles."""
+        """The names of the parameters in kernel IR: one for each tile of a stack, else the name itself."""
         match self.annotation:
             case TileAnnotation(_, StackType() as stack):
                 return tuple(part_name(self.name, index) for index in stack.indices)

@@ -45,7 +45,7 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call of a function that has stacks, or the shape of one, among its arguments. `name` is as the user writes it: pto.sum, reshape."""
+    """A call with stacks, or the shape of a stack, among the arguments. `name`: the function as users write it: pto.sum, reshape."""
 
     name: str
     function: Callable[..., Any]
@@ -73,7 +73,7 @@ class Called:
 
 
 def spread(name: str, function: Callable[..., Any], expected: Signature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
-    """Return what a function of tiles gives for stacks; without a stack among the arguments, what it gives for them."""
+    """Return the result of a function of tiles for stacks; without a stack among the arguments, the function is called once."""
     try:
         bound = expected.bind(*args, **kwargs)
     except TypeError:

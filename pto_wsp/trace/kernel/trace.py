@@ -287,7 +287,7 @@ class KernelTrace:
         return result
 
     def check_readable(self, param: k.TileParam) -> None:
-        """Check that an Out parameter was completely stored before it is read, and that it is no Acc parameter.
+        """Check that a parameter that is read is not Acc and, if Out, was completely stored before.
 
         Raises: K106 otherwise.
         """
