@@ -35,10 +35,13 @@ from pto_wsp.trace.workload.trace import axis
 
 if TYPE_CHECKING:
     from pto_wsp.api.builder import KernelBuilder
+    from pto_wsp.api.compare import compare
+    from pto_wsp.api.explore import explore
     from pto_wsp.api.parse import parse
     from pto_wsp.api.program import Program, load
     from pto_wsp.api.ptoisa import ptoisa
     from pto_wsp.api.search import auto_schedule
+    from pto_wsp.artifact.contents import Package
     from pto_wsp.csp import (
         Channel,
         Event,
@@ -62,10 +65,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Acc", "Arch", "Calendar", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In",
-    "InOut", "Injective", "Kernel", "KernelBuilder", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged",
+    "InOut", "Injective", "Kernel", "KernelBuilder", "Monotone", "Out", "P", "Package", "Pools", "Process", "Program", "PtoError", "Ragged",
     "ReadyPolicy", "Ring", "Scalar", "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile",
     "TimingPolicy", "TracePolicy", "Tunable", "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis",
-    "builtin_arch", "capabilities", "ceildiv", "combine", "cond", "connect", "consume", "for_each", "jit_kernel", "kernel",
+    "builtin_arch", "capabilities", "ceildiv", "combine", "compare", "cond", "connect", "consume", "explore",
+    "for_each", "jit_kernel", "kernel",
     "load", "maximum", "minimum", "parallel_for", "parse", "process", "produce", "pto", "ptoisa", "ptoisa_kernel", "query",
     "receive", "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize",
     "task", "timeline", "workload", "workload_forms",

@@ -35,9 +35,11 @@ _PIPELINES = ("Channel", "Event", "Process", "Ring", "connect", "consume", "proc
               "send", "synchronize")
 # Names of `pto_wsp` that no program needs before its kernels and workloads are written, by the module that defines them.
 LATE_NAMES = {
-    **dict.fromkeys(_PIPELINES, "pto_wsp.csp"), "KernelBuilder": "pto_wsp.api.builder", "Program": "pto_wsp.api.program",
-    "auto_schedule": "pto_wsp.api.search", "capabilities": "pto_wsp.schedule.capability", "load": "pto_wsp.api.program",
-    "parse": "pto_wsp.api.parse", "ptoisa": "pto_wsp.api.ptoisa", "timeline": "pto_wsp.view.timeline",
+    **dict.fromkeys(_PIPELINES, "pto_wsp.csp"), "KernelBuilder": "pto_wsp.api.builder",
+    "Package": "pto_wsp.artifact.contents", "Program": "pto_wsp.api.program",
+    "auto_schedule": "pto_wsp.api.search", "capabilities": "pto_wsp.schedule.capability", "compare": "pto_wsp.api.compare",
+    "explore": "pto_wsp.api.explore",
+    "load": "pto_wsp.api.program", "parse": "pto_wsp.api.parse", "ptoisa": "pto_wsp.api.ptoisa", "timeline": "pto_wsp.view.timeline",
     "workload_forms": "pto_wsp.schedule.capability",
 }
 
@@ -54,10 +56,12 @@ TARGET_ALIASES = {
     "pto_runtime_host_build_graph": ("ascend_npu", {"runtime": "host_build_graph"}),
     "pto_runtime_tensormap_and_ringbuffer": ("ascend_npu", {"runtime": "tensormap_and_ringbuffer"}),
 }
-# Modules of the targets, and what a program from the cache does without: it builds nothing.
+# Modules of the targets, of commands, and what a program from the cache does without: it builds nothing.
 LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp.{name}" for name in (
-    "ir.print_ir", "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build", "targets.load", "targets.save",
-    "trace.kernel_data", "view.notebook", "view.program_cards")})
+    "api.advise", "api.compare", "artifact.contents", "artifact.manifest", "cli.cache", "cli.demo", "cli.doctor", "cli.packages",
+    "cli.programs", "cli.runs", "cli.schedules", "ir.print_ir", "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build",
+    "targets.load", "targets.save", "trace.kernel_data", "view.advice_card", "view.card", "view.compare_cards", "view.html",
+    "view.kernel_cards", "view.notebook", "view.pass_cards", "view.program_cards", "view.run_page", "view.text", "view.workload_cards")})
 
 
 def late_name(name: str) -> object:

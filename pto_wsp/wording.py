@@ -16,6 +16,15 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n} {one if n == 1 else many or one + 's'}"
 
 
+def less(fraction: float) -> str:
+    """Return by how much something is less; below 1% with a digit more, so that what helps a little does not read as nothing.
+
+    >>> less(0.14), less(0.003)
+    ('−14%', '−0.3%')
+    """
+    return f"−{fraction:.0%}" if fraction >= 0.01 else f"−{fraction:.1%}"
+
+
 def both_ends(n: int, line: Callable[[int], str], left_out: Callable[[int], str]) -> list[str]:
     """Return the lines of n rows, or of the first and the last twenty with a line about how many are left out.
 
@@ -26,6 +35,25 @@ def both_ends(n: int, line: Callable[[int], str], left_out: Callable[[int], str]
         return [line(at) for at in range(n)]
     half = _SHOWN // 2
     return [*(line(at) for at in range(half)), left_out(n - _SHOWN), *(line(at) for at in range(n - half, n))]
+
+
+def printable(text: str) -> str:
+    """Return the text with every character escaped that could steer a terminal, except newlines and tabs.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def shortened(text: str, most: int = 120) -> str:
+    """Return the text without its middle, where it is longer than `most` characters.
+
+    >>> shortened("a long name", 7)
+    'a l…ame'
+    """
+    half = (most - 1) // 2
+    return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

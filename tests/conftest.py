@@ -18,7 +18,7 @@ __all__ = ["Golden", "golden", "golden_owners", "pytest_addoption", "pytest_conf
 
 # A cold cache makes the first example slow by a compiler run, so a deadline per example would only report the weather.
 hypothesis.settings.register_profile("fast", max_examples=25, deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("ci", max_examples=50, deadline=None, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "fast"))
 
 

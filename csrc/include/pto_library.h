@@ -275,6 +275,8 @@ void pto_pool_free(pto_pool *pool);
 int32_t pto_pool_threads(const pto_pool *pool);
 void pto_pool_cancel(pto_pool *pool);               /* from any thread: the running execute stops after its current tasks, or within them */
 void pto_pool_cancel_run(pto_pool *pool, int32_t *cancel);     /* the same of the run with this cancel, which may wait for the pool still */
+int64_t pto_pool_n_run(pto_pool *pool, const int32_t *cancel);          /* from any thread: tasks that the run with this cancel has completed
+                                                                           since it last had the pool; 0 while another run has it */
 int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
                     const pto_execute_options *options, pto_execute_result *result);
 

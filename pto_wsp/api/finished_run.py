@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pto_wsp import doors
 from pto_wsp.errors import CompileOptionError, ProgramStateError, RecordLimitError
 from pto_wsp.ir.flow import RecordEvent, walk
 from pto_wsp.ir.plan import TaskPlan
@@ -22,7 +24,10 @@ from pto_wsp.timing.graph import Regions, RunGraph
 from pto_wsp.timing.retime import Retimer, Simulation, freeze_schedule
 from pto_wsp.timing.stats import Stats
 from pto_wsp.timing.timed_run import TimedRun, graph_of
-from pto_wsp.timing.trace import WallTrace, wall_trace_of
+from pto_wsp.timing.trace import Trace, WallTrace, wall_trace_of
+
+if TYPE_CHECKING:
+    from pto_wsp.api.advise import Advices
 
 
 class FinishedRun:
@@ -33,6 +38,7 @@ class FinishedRun:
         self._runner = runner
         self._bound = bound
         self._execute_time_ms = execute_time_ms
+        self.advice: Advices | None = None      # what advise() found last
         self.is_over = False        # the next run has started, so the record is no longer this run's
 
     @property
@@ -58,7 +64,25 @@ class FinishedRun:
     @property
     def stats(self) -> Stats:
         """The statistics of the run."""
-        return replace(self.timed.stats, intermediate_bytes=self._runner.intermediate_bytes)
+        advice = "" if self.advice is None else self.advice.sentence
+        return replace(self.timed.stats, intermediate_bytes=self._runner.intermediate_bytes, advice=advice,
+                       by_kernel=partial(self.timed.kernels, self._wall_ns))
+
+    @cached_property
+    def _wall_ns(self) -> np.ndarray[Any, Any] | None:
+        """By task: how long it ran on this machine, in ns; None where that is not known."""
+        if self.is_over or not self._compiled.options.wall_trace or not isinstance(self._runner, Engine):
+            return None
+        wall = self._runner.wall_times()
+        return None if wall.is_cut else wall.end - wall.start
+
+    @property
+    def trace(self) -> Trace:
+        """When and where each task was busy; its card has the sentence of the figures.
+
+        Raises: R115 when there are more tasks than a record keeps.
+        """
+        return replace(self.timed.trace, stats=lambda: self.stats)
 
     @property
     def graph(self) -> RunGraph:
@@ -75,6 +99,13 @@ class FinishedRun:
             raise RecordLimitError(f"the run had {self.columns.total_tasks} tasks, more than a record keeps", here(),
                                    help="run a part of the workload")
         return wall_trace_of(self._plan, self.columns, wall, engine.threads)
+
+    def page_json(self, sentence: str, trace: Trace, stats: Stats, graph: RunGraph) -> str:
+        """Return the data of the run for a page that answers to clicks. `sentence`: the verdict above it; the others: those of this run."""
+        page = doors.late_module("pto_wsp.view.run_page")
+        regions = self._runner.recorder.regions() if self.columns.first_node == 0 and not self.is_over else None
+        made: str = page.json_of(page.run_data(self.timed, trace, stats, graph, self._bound, regions) | {"sentence": sentence})
+        return made
 
     def simulate(self, schedule: object, arch: object, overheads: object) -> Simulation:
         """Return the tasks in simulated time with another schedule or arch; None: as compiled.
@@ -94,6 +125,17 @@ class FinishedRun:
             check_directives(new_schedule, "cpu_sim", strict=True)
         model = compiled.arch if arch is None else read_arch(arch, "unit")
         return Simulation(new_schedule, model, counted, self._retimer.time(new_schedule, model, overheads=counted), self.simulate)
+
+    def advise(self, budget_s: object, seed: object) -> Advices:
+        """Return the changes of the schedule that make the run shorter, and keep them: the figures' sentence has the best.
+
+        Raises: R103 and R115 where the recorded stream does not tell, S111 for a budget or a seed that is none.
+        """
+        advise = doors.late_module("pto_wsp.api.advise").advise
+        found: Advices = advise(self.timed.stats, self._compiled.schedule, self._compiled.arch, self._plan,
+                                lambda schedule: self.simulate(schedule, None, None), budget_s, seed)
+        self.advice = found
+        return found
 
     def freeze(self) -> Schedule:
         """Return the schedule with a calendar of the simulated times.

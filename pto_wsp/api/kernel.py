@@ -193,14 +193,30 @@ class Kernel(KernelNamed, doors.Displayed):
 
     @property
     def card(self) -> Any:
-        """All that a notebook shows as data: its parameters and IR."""
-        ir, text, wanted = None, "", ""
+        """All that a notebook shows as data: its source beside its tile IR, and what each line costs on this machine's CPU."""
+        ir, wanted, problem = None, "", ""
         try:
-            ir = self._specialised({}, "ir_of(")
-            text = str(ir)
-        except PtoError as problem:
-            wanted = f"specialise it: {problem.expected or problem.message}"
-        return doors.late_module("pto_wsp.view.program_cards").kernel_card(self.name, self._params, ir, text, wanted)
+            ir = self._specialised({}, 'card_on("ascend_910b"')
+        except ArityError as lacking:
+            wanted = lacking.expected or lacking.message
+        except PtoError as found:
+            problem = str(found)
+        except Exception as raised:     # of the user's body; a view never raises
+            problem = f"{type(raised).__name__}: {raised}"
+        return self._card(ir, doors.host_cpu(), wanted=wanted, problem=problem)
+
+    def card_on(self, /, arch: str | Arch, **given: object) -> Any:
+        """Return the card with costs on another arch: source, tile IR, cycles by line and pipe, and memory. `given` is as for `cost`.
+
+        Raises: C115 if there is no such arch, T101 when a Constexpr, a dtype or a tile size is missing.
+        """
+        model, ir, scalars, extents = self._alone().priced(arch, given)
+        return self._card(ir, model, scalars=scalars, extents=extents)
+
+    def _card(self, ir: KernelIR | None, arch: Arch, **known: Any) -> Any:
+        cards = doors.late_module("pto_wsp.view.kernel_cards")
+        code = None if self._definition.function is _no_body else self._definition.function.__code__
+        return cards.kernel_card(cards.KernelShown(self.name, self._params, self._definition.span, code, ir, **known), arch)
 
 
 class BoundKernel:

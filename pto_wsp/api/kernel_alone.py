@@ -58,9 +58,17 @@ class KernelAlone:
 
         Raises: C115 for an arch that does not say how fast a unit is, T101 when a Constexpr or a dtype is missing.
         """
-        ir, scalars, extents = self._specialised(given, f'cost("{_name(arch)}"')
-        model = arch if isinstance(arch, Arch) else builtin_arch(arch)
+        model, ir, scalars, extents = self.priced(arch, given, "cost")
         return cost_table(priced_kernel(ir, model), model, scalars, extents)
+
+    def priced(self, arch: str | Arch, given: Mapping[str, object],
+               call: str = "card_on") -> tuple[Arch, Kernel, dict[str, int | float], dict[str, tuple[int, int]]]:
+        """Return what a cost is made of: the machine, the IR for these values, numbers of Scalar and shapes of Tensor parameters.
+
+        Raises: C115 if there is no such arch, T101 when a Constexpr or a dtype is missing.
+        """
+        ir, scalars, extents = self._specialised(given, f'{call}("{_name(arch)}"')
+        return arch if isinstance(arch, Arch) else builtin_arch(arch), ir, scalars, extents
 
     def check(self, arch: str | Arch, given: Mapping[str, object]) -> MemoryMap:
         """Return the live tiles in each on-chip memory of an arch at its peak.

@@ -24,11 +24,13 @@ from pto_wsp import doors
 from pto_wsp.api.bindings import ProgramBindings, Sizes, sizes_of
 from pto_wsp.arch.model import Arch
 from pto_wsp.calls import user_call, user_calls
+from pto_wsp.check.verdict import CheckList
 from pto_wsp.errors import ArtifactFolderError, BindingError, LoadError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.rewrite import Canonical
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.passes.pipeline import Named
+from pto_wsp.passes.pipeline import Named, PassRun
+from pto_wsp.progress import is_visible, step
 from pto_wsp.run.bound import Array, Bindings
 from pto_wsp.run.native import Engine
 from pto_wsp.run.prints import run_text
@@ -41,16 +43,20 @@ from pto_wsp.trace.workload.pipelines import Channel, Event, live_channel, live_
 from pto_wsp.values import dataclass
 
 if TYPE_CHECKING:
+    from pto_wsp.api.advise import Advices
     from pto_wsp.api.finished_run import FinishedRun
+    from pto_wsp.artifact.contents import Package, PackageFiles
     from pto_wsp.run.interpreter import Interpreter
     from pto_wsp.run.sanitize import Sanitized
     from pto_wsp.run.verify import Verification
     from pto_wsp.schedule.schedule import Scheduled
+    from pto_wsp.timing.comparison import Comparison
     from pto_wsp.timing.edges import TaskLike
     from pto_wsp.timing.explain import Explanation
     from pto_wsp.timing.graph import CriticalPath, RunGraph
     from pto_wsp.timing.retime import Simulation
     from pto_wsp.timing.stats import Stats
+    from pto_wsp.timing.timed_run import TimedRun
     from pto_wsp.timing.trace import Trace, WallTrace
 
 
@@ -86,6 +92,18 @@ class RunEnd:
         while not self._is_over:
             if self._running.acquire(timeout=0.2):     # released at once, because several threads may wait
                 self._running.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Tasks of a run that are completed, and that have been made so far. `is_complete`: the run is over and all have run."""
+
+    done: int
+    made: int
+    is_complete: bool
+
+    def __str__(self) -> str:
+        return f"{self.done:,} of {self.made:,} tasks"
 
 
 _MOST_SHOWN = 20_000      # tasks up to which a notebook draws a program's run
@@ -269,7 +287,12 @@ class Program(doors.Displayed):
             return self
         call = object()
         try:             # in this thread: starting one takes longer than a small run
-            self._run(self._prepare(call, bindings), order_seed)
+            bound = self._prepare(call, bindings)
+            if is_visible():
+                with step("run, tasks", count=lambda: self.progress.done):
+                    self._run(bound, order_seed)
+            else:
+                self._run(bound, order_seed)
         finally:
             if self._call is call:
                 self._call = None
@@ -303,6 +326,19 @@ class Program(doors.Displayed):
     def is_complete(self) -> bool:
         """Tell whether no run is in progress."""
         return self._call is None and (self._over is None or self._over.is_set())
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run is that goes on, from any thread, or how far the last one came: tasks completed, and tasks made so far.
+
+        Before the first run: none of none.
+        """
+        runner = self._runner
+        if self._bound is None:
+            return Progress(0, 0, False)
+        made, is_complete = runner.n_made(), self.is_complete()
+        done = runner.n_run()
+        return Progress(min(done, made), made, is_complete and done >= made)
 
     def set_symbol_u64(self, name: str, value: int) -> None:
         """Set the value of a symbol (or DenseDyn axis) for all later runs.
@@ -379,6 +415,25 @@ class Program(doors.Displayed):
     codegen_artifact_dir = artifact_dir
 
     @property
+    def package(self) -> Package:
+        """The artifact as a value: files, kernels, memory, checks; `package.diff(other)` compares it with another.
+
+        Raises: R103 for interp, which has no artifact; C103 for an artifact that has been changed since.
+        """
+        root, _ = self._compiled.to_save()
+        spans = {use.kernel.name: use.kernel.span for use in self.plan.kernels}
+        made: Package = doors.late_module("pto_wsp.artifact.contents").Package(root, spans)
+        return made
+
+    @property
+    def files(self) -> PackageFiles:
+        """The files of the artifact by name: `program.files["kernels/aiv/rmsnorm.cpp"]`.
+
+        Raises: as `package`.
+        """
+        return self.package.files
+
+    @property
     def using_cpp_backend(self) -> bool:
         """Whether runs execute generated native code; False for interp, and for a package, which does not run here."""
         return isinstance(self._compiled.runner, Engine)
@@ -404,9 +459,9 @@ class Program(doors.Displayed):
         return self._compiled.manifest
 
     @property
-    def checks(self) -> tuple[str, ...]:
+    def checks(self) -> CheckList:
         """The static checks with their verdicts, one line each."""
-        return tuple(dict.fromkeys(f"{f.verdict.value}: {f.check} ({f.detail})" for f in self._compiled.findings))
+        return CheckList(self._compiled.findings)
 
     @property
     def sanitized(self) -> Sanitized | None:
@@ -428,7 +483,7 @@ class Program(doors.Displayed):
 
         Raises: R103 before a run is complete, R115 when it had more tasks than a record keeps.
         """
-        return self._look().timed.trace
+        return self._look().trace
 
     @property
     def wall_trace(self) -> WallTrace:
@@ -473,21 +528,59 @@ class Program(doors.Displayed):
         one; None: that of the program. overheads: count what submitting, dispatching and retiring a task costs an AICPU; None: as compiled.
         Raises: R103 before a run is complete, R103 and R115 where the recorded stream does not tell, S101, S103 and C104 as compile() does.
         """
-        return self._look().simulate(schedule, arch, overheads)
+        with step("simulate"):
+            return self._look().simulate(schedule, arch, overheads)
+
+    def advise(self, budget_s: float = 1.0, *, seed: int = 0) -> Advices:
+        """Return the changes of the schedule that make the last run shorter, best first, each simulated on the tasks of the run.
+
+        Single changes are tried and pairs of them: dispatch, executors, ready policy, window, pools, streams, edges. `budget_s`: seconds
+        after which no further change is tried. `seed`: draws the order in which pairs are tried that no better reason orders. Where
+        nothing helps, the result says what would. No kernel runs, and no result of the program changes; its card shows the best change.
+
+        Raises: R103 before a run is complete, R103 and R115 where the recorded stream does not tell, S111 for another budget or seed.
+        """
+        return self._look().advise(budget_s, seed)
+
+    def compare(self, *others: object, **named: object) -> Comparison:
+        """Return the last run beside others, best first; the run itself is called "as run".
+
+        Others are what `pto_wsp.compare` takes: schedules and changes of this program's, `{"wider": TaskWindow(256)}`, which are timed from
+        the record of the run without running it again; other programs, simulations, figures.
+
+        Raises: R103 before a run is complete, S112 for what cannot be compared, what `simulate` raises.
+        """
+        compared: Comparison = doors.late_module("pto_wsp.api.compare").compare_with(self, others, named)
+        return compared
+
+    @property
+    def timed_run(self) -> TimedRun:
+        """The last run in simulated time: plan, tasks and their times, from which figures, traces and graphs are made.
+
+        Raises: R103 before a run is complete.
+        """
+        return self._look().timed
 
     def report(self, path: str | Path) -> Path:
-        """Write a page of HTML about the last run and return its path: program, lanes, figures, longest waits, workload, graph.
+        """Write a page of HTML about the last run and return its path.
 
-        The page is complete in itself: it needs no network and no script.
+        The page answers to clicks, keys and a search: docs/report.md. It is one file and asks for nothing outside itself; without scripts
+        it shows the cards of program, lanes, figures, longest waits, workload and graph. After `advise()` on the run its card is shown too,
+        and the head says the best change; without it nothing is simulated for the page.
 
         Raises: R103 before a run is complete, R115 for a run of more tasks than a trace keeps, C108 if the file cannot be written, T205 if
         `path` is no path.
         """
         done = self._look()
-        trace = done.timed.trace
-        workload = doors.late_module("pto_wsp.view.program_cards").workload_card(self._compiled.workload, self.schedule)
-        shown = (self._program_card("", done.stats, trace), trace.card, done.graph.card, workload)
-        written: Path = doors.late_module("pto_wsp.view.notebook").write_page(shown, self.plan.name, path)
+        trace, stats, graph = done.trace, done.stats, done.graph
+        bound = () if self._bound is None else self._bound.arrays
+        arrays = {slot.ref.id: array for slot, array in zip(self.plan.tensors, bound, strict=False)}
+        cards = doors.late_module("pto_wsp.view.workload_cards")
+        workload = cards.workload_card(self._compiled.workload, self.schedule, arrays, "")
+        advice = () if done.advice is None else (done.advice.card,)
+        shown = (self._program_card("", stats, trace), *advice, trace.card, graph.card, workload)
+        page = doors.late_module("pto_wsp.view.notebook")
+        written: Path = page.write_page(shown, self.plan.name, path, done.page_json(shown[0].sentence, trace, stats, graph))
         return written
 
     def freeze(self) -> Schedule:
@@ -524,18 +617,20 @@ class Program(doors.Displayed):
         """All that a notebook shows as data: its artifact, checks and last run."""
         done = self._finished if self._ran and self._over is None and self._finished is not None and self._finished.is_timed else None
         if done is None:
-            return self._program_card("run; .stats and .trace simulate its cycles" if self._ran else "not run: .run()", None, None)
+            state = "run; .stats and .trace simulate its cycles" if self._ran else "not run: .run()"
+            return self._program_card(state if self._compiled.runner is not None else "not run here: .package shows it", None, None)
         stats = done.stats
-        return self._program_card("", stats, done.timed.trace if stats.task_count <= _MOST_SHOWN else None)
+        return self._program_card("", stats, done.trace if stats.task_count <= _MOST_SHOWN else None,
+                                  done.timed.regions)
 
-    def _program_card(self, state: str, stats: Stats | None, trace: Trace | None) -> Any:
-        """Return the card of the program. `stats`, `trace`: of its last run, None without one; a long trace is left out."""
+    def _program_card(self, state: str, stats: Stats | None, trace: Trace | None, regions: Any = None) -> Any:
+        """Return the card of the program. `stats`, `trace`, `regions`: of its last run, None without one; a long trace is left out."""
         folder = self.artifact_dir
         facts = [("artifact", folder.name)] if folder is not None else []
         facts += [("kernels", f"{len(self.plan.kernels):,}"), ("tensors", f"{len(self.plan.tensors):,}")]
         cards = doors.late_module("pto_wsp.view.program_cards")
         return cards.program_card(self.plan.name, self._compiled.target, state, facts, self.checks, self.schedule, stats,
-                                  trace if trace is not None and len(trace) <= _MOST_SHOWN else None)
+                                  trace if trace is not None and len(trace) <= _MOST_SHOWN else None, regions)
 
 
 # -- making programs ---------------------------------------------------------------------------------------------------
@@ -548,15 +643,22 @@ def _interrupts_as_usual() -> bool:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Lowered:
-    """The IR of a workload after one pass; `str` returns its text.
+class Lowered(doors.Displayed):
+    """The IR of a workload after one pass; `str` returns its text, and a notebook shows what each pass changed.
 
-    `until`: the name of the pass. `irs`: one plan, or each kernel, part of a kernel or tile program that the pass ran on.
+    `until`: the name of the pass. `irs`: one plan, or each kernel, part of a kernel or tile program that the pass ran on. `steps`: each
+    pass on each IR, up to there: what it changed, its time, and with verify_passes=True whether kernels compute the same numbers.
     """
 
     until: str
     irs: tuple[Named, ...]
     text: str
+    steps: tuple[PassRun, ...] = ()
+
+    @property
+    def card(self) -> Any:
+        """All that a notebook shows, as data: the passes with what they changed, and the IR behind the last."""
+        return doors.late_module("pto_wsp.view.pass_cards").lowered_card(self.until, self.text, self.steps)
 
     def __str__(self) -> str:
         return self.text
@@ -580,7 +682,7 @@ def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedul
 
     Raises: the errors of compiling, at the user's line.
     """
-    with _at_the_users_line():
+    with _at_the_users_line(), step(f"compile {canonical.workload.name}"):
         compiled = compile_workload(_asked(canonical, tensors, schedule, asked))
     wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in compiled.plan.tensors]
     events = [(number, event) for number, known in enumerate(canonical.events) if (event := live_event(known)) is not None]
@@ -597,8 +699,8 @@ def lower_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedule:
     Raises: C114 for a name that no pass of the target has; what compiling raises up to there, at the user's line.
     """
     with _at_the_users_line():
-        name, reached = lower_workload(_asked(canonical, tensors, schedule, asked), until)
-    return Lowered(name, tuple(one.ir for one in reached), "\n\n".join(one.text for one in reached))
+        name, reached, steps = lower_workload(_asked(canonical, tensors, schedule, asked), until)
+    return Lowered(name, tuple(one.ir for one in reached), "\n\n".join(one.text for one in reached), steps)
 
 
 def _asked(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, asked: Wishes) -> Asked:

@@ -11,31 +11,30 @@ executor.
 from __future__ import annotations
 
 import pickle
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
+from pto_wsp.api.compare import compare
 from pto_wsp.api.program import Program
 from pto_wsp.api.search_space import Candidate, Decision, Draw, answered, questions, tuned
 from pto_wsp.api.tunable import Tunable, tunables_of
 from pto_wsp.api.workload import Workload, WorkloadFunction
 from pto_wsp.arch.model import Arch
 from pto_wsp.calls import user_call
+from pto_wsp.doors import Displayed, late_module
 from pto_wsp.errors import AutoScheduleError, PtoError
+from pto_wsp.progress import step
+from pto_wsp.schedule.changes import code_of, differences, settings_of
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.targets.options import read_arch
+from pto_wsp.timing.comparison import Comparison
 from pto_wsp.values import dataclass
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
 
 # -- result ------------------------------------------------------------------------------------------------------------
 _SHOWN = 10
@@ -56,11 +55,22 @@ class Trial:
     refused: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AutoSchedule:
+class Kept:
+    """What a result shows beside its data and does not pass on to another process."""
+
+    def __init__(self, value: Comparison | None = None) -> None:
+        self.value = value
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
+        return Kept, ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AutoSchedule(Displayed):
     """The best schedule found; `workload` has that schedule and the values of the tunables, and is ready to compile.
 
     `trials` holds everything tried, in order. The first trial is the starting point: the given schedule and the default values.
+    `was_stopped`: Ctrl-C ended the search.
     """
 
     workload: Workload
@@ -71,6 +81,8 @@ class AutoSchedule:
     lower_bound: int
     trials: tuple[Trial, ...] = field(repr=False)
     seed: int = 0
+    was_stopped: bool = False
+    kept: Kept = field(default_factory=Kept)
 
     @property
     def speedup(self) -> float:
@@ -82,6 +94,25 @@ class AutoSchedule:
         """The distance of `cycles` above the lower bound on as many executors; 0.0 is optimal."""
         return self.cycles / self.lower_bound - 1 if self.lower_bound else 0.0
 
+    @property
+    def comparison(self) -> Comparison | None:
+        """The starting point and the best schedule side by side; None where processes simulated, and for very many tasks."""
+        return self.kept.value
+
+    @property
+    def card(self) -> Any:
+        """All that a notebook shows as data: the best trials on one scale, and how the search came to them."""
+        start = settings_of(self.trials[0].schedule)
+        usual = self.trials[0].tunables
+        rows = [({**differences(start, settings_of(trial.schedule)),
+                  **{name: repr(value) for name, value in trial.tunables.items() if value != usual.get(name)}},
+                 trial.cycles, trial.lower_bound, trial.refused) for trial in self.trials]
+        card = late_module("pto_wsp.view.compare_cards").search_card
+        return card(self.workload.name, rows, self.seed, self.comparison, code_of(self.schedule), was_stopped=self.was_stopped)
+
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         """Return the schedule, its gain, and a table of the best trials."""
         refused = sum(trial.cycles is None for trial in self.trials)
@@ -89,7 +120,8 @@ class AutoSchedule:
         lines = [f"{self.schedule!r}{values}",
                  f"{self.cycles} cycles, {self.default_cycles} before ({self.speedup:.2f} times as fast); "
                  f"{self.gap:.1%} above the lower bound of {self.lower_bound}",
-                 f"{len(self.trials)} tried, seed {self.seed}" + (f", {refused} of them refused" if refused else "")]
+                 f"{len(self.trials)} tried, seed {self.seed}" + (f", {refused} of them refused" if refused else "")
+                 + ", stopped by Ctrl-C" * self.was_stopped]
         ranked = sorted((trial for trial in self.trials if trial.cycles is not None), key=lambda trial: trial.cycles or 0)
         lines.append(f"{'cycles':>12} {'above bound':>12}  schedule")
         for trial in ranked[:_SHOWN]:
@@ -180,6 +212,7 @@ def _next_batch(draw: Draw, found: Sequence[Tried], size: int) -> list[Candidate
 
 
 # -- simulation --------------------------------------------------------------------------------------------------------
+_MOST_KEPT = 20_000      # tasks up to which a result keeps the runs that it is drawn from
 _PARTS = 4      # of a batch, which workers simulate at the same time
 
 
@@ -232,10 +265,11 @@ def figures_elsewhere(packed: bytes, arch: str, overheads: bool, schedules: Sequ
 class Trials:
     """Simulate batches of candidates for a search."""
 
-    def __init__(self, base: Schedule, make: Callable[[tuple[int, ...]], Workload], *,
-                 bindings: Mapping[str, object], arch: Arch | None, overheads: bool, executor: Executor | None) -> None:
-        """Create the simulator; `make` returns the workload for a tuning."""
-        self._base, self._make = base, make
+    def __init__(self, base: Schedule, make: Callable[[tuple[int, ...]], Workload], *, bindings: Mapping[str, object], arch: Arch | None,
+                 overheads: bool, executor: Executor | None, look: Callable[[Figures], None] = lambda figures: None) -> None:
+        """Create the simulator; `make` returns the workload for a tuning, `look` gets all figures as they come."""
+        self._base, self._make, self._look = base, make, look
+        self._begun: tuple[Sequence[Candidate], dict[int, Figures]] = ((), {})
         self._asked: tuple[Decision, ...] = ()
         self._bindings, self._arch, self._overheads, self._executor = bindings, arch, overheads, executor
         self._programs: dict[tuple[int, ...], Program | str] = {}
@@ -255,18 +289,36 @@ class Trials:
         for index, candidate in enumerate(batch):
             groups.setdefault(candidate.tuning, []).append(index)
         figures: dict[int, Figures] = {}
+        self._begun = (batch, figures)
         waiting: list[tuple[list[int], Future[list[Figures]]]] = []
         for tuning, places in groups.items():
             for part in _parts(places, 1 if self._executor is None else _PARTS):
-                schedules = [self.schedule(batch[index]) for index in part]
                 if self._executor is None:
-                    figures.update(zip(part, self._figures(tuning, schedules), strict=True))
+                    for index in part:
+                        figures[index], = self._figures(tuning, [self.schedule(batch[index])])
+                        self._look(figures[index])
                 else:
-                    waiting.append((part, self._submit(self._executor, tuning, schedules)))
+                    waiting.append((part, self._submit(self._executor, tuning, [self.schedule(batch[index]) for index in part])))
         for part, future in waiting:
-            figures.update(zip(part, future.result(), strict=True))
+            for index, one in zip(part, future.result(), strict=True):
+                figures[index] = one
+                self._look(one)
+        return self.finished()
+
+    def finished(self) -> list[Tried]:
+        """Return the results of the last batch: those of all trials, or of fewer where Ctrl-C ended the batch."""
+        batch, figures = self._begun
         return [Tried(candidate, figures[index].cycles, figures[index].bound, figures[index].refused)
-                for index, candidate in enumerate(batch)]
+                for index, candidate in enumerate(batch) if index in figures]
+
+    def comparison(self, tuning: tuple[int, ...], schedule: Schedule) -> Comparison | None:
+        """Return the starting point and the best side by side, where both ran in this process and have few enough tasks to draw."""
+        usual, best = self._programs.get((0,) * len(tuning)), self._programs.get(tuning)
+        if not isinstance(usual, Program) or not isinstance(best, Program) or len(usual.timed_run.columns.task_site) > _MOST_KEPT:
+            return None
+        start = usual.simulate(overheads=self._overheads)
+        found = best.simulate(schedule, overheads=self._overheads)
+        return compare({"as given": start} if schedule == self._base and not any(tuning) else {"as given": start, "found": found})
 
     def program(self, tuning: tuple[int, ...]) -> Program:
         """Return the program of a tuning, after its run.
@@ -337,14 +389,31 @@ def find_schedule(what: Workload | Callable[..., Workload], arch: object, budget
 
     usual = (0,) * len(values)
     first = make(usual)
-    trials = Trials(first.schedule, make, bindings=bindings, arch=model, overheads=overheads, executor=executor)
-    program = trials.program(usual)
-    asked = questions(first.schedule, program.plan, model or read_arch(None, "unit"))
-    trials.ask(asked)
-    draw = Draw([*(len(question.answers) for question in asked), *map(len, values.values())], len(asked), int(seed))
-    with _bar(progress, min(budget, draw.size)) as step:
-        tried = [step(one) for one in search(draw, int(budget), trials)]
-    return _result(trials, tried, values, make, int(seed))
+    with step("auto_schedule", int(budget), shown=progress) as shown:
+        least: list[int] = []
+
+        def look(figures: Figures) -> None:
+            if figures.cycles is not None and (not least or figures.cycles < least[0]):
+                least[:] = [figures.cycles]
+            shown.advance(note=f"best {least[0]:,} cycles" if least else "")
+
+        trials = Trials(first.schedule, make, bindings=bindings, arch=model, overheads=overheads, executor=executor, look=look)
+        program = trials.program(usual)
+        asked = questions(first.schedule, program.plan, model or read_arch(None, "unit"))
+        trials.ask(asked)
+        draw = Draw([*(len(question.answers) for question in asked), *map(len, values.values())], len(asked), int(seed))
+        shown.total = min(int(budget), draw.size)
+        tried: list[Tried] = []
+        was_stopped = False
+        try:
+            tried.extend(search(draw, int(budget), trials))
+        except KeyboardInterrupt:
+            known = {one.candidate for one in tried}
+            tried += [one for one in trials.finished() if one.candidate not in known]
+            if not tried or tried[0].candidate != draw.first():
+                raise
+            was_stopped = True
+    return _result(trials, tried, values, make, int(seed), was_stopped=was_stopped)
 
 
 def _check(what: object, budget: object, seed: object, executor: object) -> Mapping[str, Tunable]:
@@ -380,7 +449,7 @@ def _check_options(bindings: object, overheads: object, progress: object) -> Non
 
 
 def _result(trials: Trials, tried: list[Tried], values: Mapping[str, tuple[object, ...]], make: Callable[[tuple[int, ...]], Workload],
-            seed: int) -> AutoSchedule:
+            seed: int, *, was_stopped: bool) -> AutoSchedule:
     shown = tuple(Trial(trials.schedule(trial.candidate), tuned(values, trial.candidate.tuning), trial.cycles, trial.bound, trial.refused)
                   for trial in tried)
     if tried[0].cycles is None:
@@ -388,32 +457,7 @@ def _result(trials: Trials, tried: list[Tried], values: Mapping[str, tuple[objec
     best = best_of(tried)
     schedule = trials.schedule(best.candidate)
     return AutoSchedule(make(best.candidate.tuning).under(schedule), schedule, tuned(values, best.candidate.tuning), best.cycles or 0,
-                        tried[0].cycles, best.bound, shown, seed)
-
-
-@contextmanager
-def _bar(progress: bool | None, total: int) -> Iterator[Callable[[Tried], Tried]]:
-    """Provide a function that every result passes through, and show a progress bar."""
-    if progress is False or (progress is None and not sys.stderr.isatty()):
-        yield lambda one: one
-        return
-    with _rich_bar() as bar:
-        task = bar.add_task("schedules", total=total)
-        least: list[int] = []
-
-        def step(one: Tried) -> Tried:
-            least[:] = [min([*least, *([] if one.cycles is None else [one.cycles])])] if least or one.cycles is not None else []
-            bar.update(task, advance=1, description=f"best {least[0]} cycles" if least else "schedules")
-            return one
-
-        yield step
-
-
-def _rich_bar() -> Progress:
-    from rich.console import Console  # imported here, because only a progress bar needs it
-    from rich.progress import Progress
-
-    return Progress(console=Console(stderr=True))
+                        tried[0].cycles, best.bound, shown, seed, was_stopped, Kept(trials.comparison(best.candidate.tuning, schedule)))
 
 
 @user_call()
@@ -427,7 +471,7 @@ def auto_schedule(what: Workload | Callable[..., Workload], *, arch: object = No
     `arch` is an Arch or its name, as for compile(). `budget` is the maximum number of simulated schedules. Equal seeds give equal
     results with every executor. `executor` is any executor of concurrent.futures, for parallel simulation; processes receive a pickled
     copy of the workload and its arrays. `bindings` are as for run(). `overheads` counts the costs of the control processors. `progress`
-    shows a bar on the terminal; None: if there is one.
+    shows a bar on the terminal after a second; None: if there is one. Ctrl-C ends the search with the best schedule so far.
 
     The workload runs once per tried combination of Tunables (and per worker process) and writes its outputs.
 

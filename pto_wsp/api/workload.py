@@ -24,6 +24,7 @@ from pto_wsp.schedule.keys import KeyLike, trace_key
 from pto_wsp.schedule.schedule import Schedule, Scheduled, schedule_of
 from pto_wsp.source import here, repeated
 from pto_wsp.trace.workload.trace import Placed, place, stands_here, trace_workload, unplace
+from pto_wsp.wording import counted
 
 if TYPE_CHECKING:
     from pto_wsp.api.program import Lowered, Program
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 # what compile() takes as `passes`: a strategy, a list of names and Pass values, functions by the names of passes
 Passes: TypeAlias = str | Sequence[object] | Mapping[str, Callable[..., object]] | None
+
+
+_LONGEST_REPR = 200
 
 
 @user_calls()
@@ -108,7 +112,11 @@ class Workload(Scheduled, doors.Displayed):
         return hash(self.node)
 
     def __repr__(self) -> str:
-        return repr(self.node)   # evaluates to an equal expression; print(w) is readable
+        calls = [task.kernel.name for task in wl.tasks(self._node.body)]
+        kernels = counted(len(set(calls)), "kernel")
+        said = ", ".join(name for name, _ in self.schedule.directives())
+        text = f"Workload({self.name}: {counted(len(calls), 'call')} of {kernels}{f'; {said}' if said else ''})"
+        return text if len(text) <= _LONGEST_REPR else f"{text[:_LONGEST_REPR - 2]}…)"
 
     def __str__(self) -> str:
         return print_workload(self.node)
@@ -118,8 +126,9 @@ class Workload(Scheduled, doors.Displayed):
 
     @property
     def card(self) -> Any:
-        """All that a notebook shows as data: its loops and calls."""
-        return doors.late_module("pto_wsp.view.program_cards").workload_card(self.node, self.schedule)
+        """All that a notebook shows as data: its loops with their sizes, and its calls with what they read and write."""
+        arrays = {number: tensor.data for number, tensor in enumerate(self.tensors) if tensor is not None}
+        return doors.late_module("pto_wsp.view.workload_cards").workload_card(self.node, self.schedule, arrays)
 
     @property
     def _canonical(self) -> Canonical:

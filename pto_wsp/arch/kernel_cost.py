@@ -17,11 +17,23 @@ that it moves, a sort of rows rows * cols * log2(cols), and buffers are free. On
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.arch.overlap import PIPES, at_most, either, elements_moved, repeated, rows_moved, times_of, total_of
+from pto_wsp.arch.overlap import (
+    PIPES,
+    PipeStage,
+    Stages,
+    at_most,
+    either,
+    elements_moved,
+    repeated,
+    rows_moved,
+    times_of,
+    total_of,
+    trips_of,
+)
 from pto_wsp.errors import ExpressionSizeError, ValueUseError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
@@ -133,25 +145,101 @@ def cost_table(kernel: k.Kernel, arch: Arch, scalars: Mapping[str, int | float],
 
     Raises: C115 for an arch that does not give the speed of a unit; T212 for a loop with too many iterations to sum.
     """
-    shapes = {**{p.name: p.type.shape for p in kernel.params if isinstance(p, k.TileParam)}, **extents}
-
-    def put_in(node: s.Scalar) -> s.Scalar:
-        def known(leaf: s.Scalar) -> s.Scalar | None:
-            match leaf:
-                case s.ParamScalar(name) if name in scalars:
-                    return s.Const(scalars[name])
-                case s.ParamExtent(name, dim) if name in shapes:
-                    return s.Const(shapes[name][dim])
-                case _:
-                    return None
-        return s.substitute(node, known)
-
+    put_in = _put_in(kernel, scalars, extents)
     times = times_of(kernel, arch)
     busy = {pipe: _fold_constants(put_in(cycles)) for pipe, cycles in times.busy.items()}
     total = _fold_constants(put_in(times.total))
     used = [pipe for pipe in PIPES if busy[pipe] != s.Const(0)]
     shown = tuple(PipeCost(pipe, print_scalar(busy[pipe]), _source(arch, pipe)) for pipe in used)
     return KernelCost(kernel.name, arch.name, shown, print_scalar(total), tuple(dict.fromkeys(_missing(total))))
+
+
+def _put_in(kernel: k.Kernel, scalars: Mapping[str, int | float],
+            extents: Mapping[str, tuple[int, int]]) -> Callable[[s.Scalar], s.Scalar]:
+    """Return the function that puts known numbers into a formula; Tile parameters are whole by default."""
+    shapes = {**{p.name: p.type.shape for p in kernel.params if isinstance(p, k.TileParam)}, **extents}
+
+    def known(leaf: s.Scalar) -> s.Scalar | None:
+        match leaf:
+            case s.ParamScalar(name) if name in scalars:
+                return s.Const(scalars[name])
+            case s.ParamExtent(name, dim) if name in shapes:
+                return s.Const(shapes[name][dim])
+            case _:
+                return None
+
+    return lambda node: s.substitute(node, known)
+
+
+# -- by line -----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class LineCosts:
+    """The cycles of one task by source line. `cycles`: (file, line) to pipe to cycles; the scalar pipe only issues and is left out.
+
+    `trips`: (file, line) of a loop to its iterations, None where they are not known: such a loop is counted once. `is_exact`: no such loop,
+    and no branch whose side is not known, of which both sides count.
+    """
+
+    cycles: Mapping[tuple[str, int], Mapping[str, int]]
+    trips: Mapping[tuple[str, int], int | None]
+    is_exact: bool
+
+
+def line_costs(kernel: k.Kernel, arch: Arch, scalars: Mapping[str, int | float], extents: Mapping[str, tuple[int, int]]) -> LineCosts:
+    """Return the cycles that each line of a kernel keeps each pipe busy, as far as they are known.
+
+    Raises: C115 for an arch that does not give the speed of a unit.
+    """
+    put_in = _put_in(kernel, scalars, extents)
+    stages = Stages(kernel, arch)
+    cycles: dict[tuple[str, int], dict[str, int]] = {}
+    trips: dict[tuple[str, int], int | None] = {}
+    exact = True
+
+    def number(amount: s.Scalar) -> int | None:
+        try:
+            known = _fold_constants(put_in(at_most(amount)))
+        except ExpressionSizeError:
+            return None
+        return int(known.value) if isinstance(known, s.Const) else None
+
+    def count(stage: PipeStage, around: Sequence[tuple[k.For | k.If, bool]]) -> int:
+        nonlocal exact
+        amount = stage.cycles
+        if isinstance(amount, s.Const) and not around:
+            return int(amount.value)
+        for stmt, side in reversed(around):
+            amount = repeated(stmt, amount) if isinstance(stmt, k.For) else _on_side(stmt, amount, then=side)
+        found = number(amount)
+        if found is None:
+            exact, found = False, stage.whole
+            for stmt, _ in around:
+                found *= (number(trips_of(stmt)) if isinstance(stmt, k.For) else None) or 1
+        return found
+
+    def walk(body: Sequence[k.Stmt], around: tuple[tuple[k.For | k.If, bool], ...]) -> None:
+        for stmt in body:
+            match stmt:
+                case k.For():
+                    trips[stmt.span.file, stmt.span.line] = number(trips_of(stmt))
+                    walk(stmt.body, (*around, (stmt, True)))
+                case k.If():
+                    walk(stmt.then, (*around, (stmt, True)))
+                    walk(stmt.other, (*around, (stmt, False)))
+                case k.Rows() | k.Columns():
+                    walk(stmt.body, around)
+                case _:
+                    line = stmt.span.file, stmt.span.line
+                    for stage in stages.of(stmt):
+                        pipes = cycles.setdefault(line, {})
+                        pipes[stage.pipe] = pipes.get(stage.pipe, 0) + count(stage, around)
+
+    walk(kernel.body, ())
+    return LineCosts(cycles, trips, exact)
+
+
+def _on_side(stmt: k.If, amount: s.Scalar, *, then: bool) -> s.Scalar:
+    return s.select(stmt.condition, amount, s.Const(0)) if then else s.select(stmt.condition, s.Const(0), amount)
 
 
 def _source(arch: Arch, pipe: str) -> str:

@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Self
 
 from pto_wsp.calls import user_calls
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import ArchError, ArchOptionError, CompileOptionError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.records import After, Before, Field, Record, first_problem, plain_float, plain_int
@@ -69,6 +70,10 @@ class Model(Record):
 
         Raises: C110.
         """
+
+    def shown_fields(self) -> Iterator[tuple[str, object]]:
+        """Yield the fields that are not at their defaults."""
+        return ((name, value) for name, value in super().shown_fields() if value != self.model_fields[name].value())
 
 
 def _refuse_value(what: str, problem: ValueError) -> ArchError:
@@ -156,7 +161,7 @@ class Channels(Model):
 
 
 @user_calls()
-class Arch(Model):
+class Arch(Model, Displayed):
     """A machine."""
 
     name: str = Field(description="What a user writes for arch=.")
@@ -194,6 +199,15 @@ class Arch(Model):
         if unknown:
             raise ArchError(f"arch `{self.name}` has `{unknown[0]}` in {field}, and there is none of that name", here(),
                             expected=f"one of {', '.join(known)}")
+
+    def __repr__(self) -> str:
+        cores, n = self.cores, self.aicpu.count
+        if self.cores.shared and cores.total:
+            said = f"{cores.total} cores"
+        else:
+            said = " + ".join(f"{count} {kind}" for kind, count in (("cube", cores.cube), ("vector", cores.vector)) if count is not None)
+            said = f"{said} cores" if said else "any number of cores"
+        return f"Arch({self.name}: {said}, {'any number of AICPUs' if n is None else f'{n} AICPU' + 's' * (n != 1)})"
 
     def memory(self, name: str) -> Memory:
         """Return the memory of a name.

@@ -26,6 +26,7 @@ from pto_wsp.artifact.store import cache_root, lookup, publish
 from pto_wsp.artifact.toolchain import compile_library, cpu_features, find_toolchain, library_fault, no_library
 from pto_wsp.c.flags import compile_flags
 from pto_wsp.errors import AbiMismatchError, CompilerFailedError
+from pto_wsp.progress import tell
 from pto_wsp.resources import PARSED_ABI, csrc_dir, source_digests, wheel_data
 from pto_wsp.values import dataclass
 
@@ -118,6 +119,7 @@ def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str
     shown = (*compile_flags(portable), "-fvisibility=hidden", "-Wl,--build-id=none", "-frandom-seed=pto_wsp")
     # keep this machine's paths out of the library and the manifest
     private = (_SAME_NUMBERS, f"-I{include}", f"-ffile-prefix-map={include}=csrc/include", f"-ffile-prefix-map={root}=.")
+    tell(note="the C compiler")
     compile_library(toolchain, (*shown, *private), [unit, "-lm"], library, root, what="the generated code")
     _try_to_open(load_runtime().ffi, root / library, "pto_artifact_entry", "the generated code")
     return toolchain.version(), shown

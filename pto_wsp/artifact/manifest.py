@@ -109,6 +109,9 @@ class ProgramManifest(Sealed):
     recorded_directives: tuple[str, ...]
     checks: tuple[CheckEntry, ...]
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name} for {self.target} on {self.arch}, digest {self.digest[:12]})"
+
 
 class Manifest(ProgramManifest):
     """The manifest of a library for this machine."""

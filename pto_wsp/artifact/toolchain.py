@@ -15,6 +15,8 @@ import shutil
 import signal
 import struct
 import sys
+import time
+from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 _CANDIDATES = ("cc", "gcc", "clang")
 _LIMIT = "PTO_WSP_COMPILE_TIMEOUT"
+_FEW = 4                     # up to so many sources, one command compiles and links them
+_OBJECTS = "objects"
 _LIMIT_S, _LONGEST_LIMIT_S = 300.0, 7 * 24 * 3600.0
 # Flags that change the numbers a program computes, or flush subnormal numbers in the whole process, and that none of our flags undoes. Our
 # flags undo others, such as -ffp-contract=fast and -fno-wrapv.
@@ -120,7 +124,15 @@ def compile_library(toolchain: Toolchain, flags: Sequence[str], sources: Sequenc
 
     Raises: C102 with the compiler's message, on a timeout, or without a library; C104 for an invalid time limit.
     """
-    done = _run((*toolchain.command, *flags, "-o", output, *sources), folder, f"compiling {what}")
+    commands = [(*toolchain.command, *flags, "-o", output, *sources)]
+    if len(sources) > _FEW and (at_once := _cores()) > 1:
+        commands = _separately(toolchain.command, flags, sources, output, folder)
+    else:
+        at_once = 1
+    try:
+        done = _run_all(commands, folder, f"compiling {what}", at_once)
+    finally:
+        shutil.rmtree(folder / _OBJECTS, ignore_errors=True)
     message = "\n".join(done.stderr.strip().splitlines()[:40])
     if done.returncode != 0:
         raise CompilerFailedError(f"the C compiler refused {what}",
@@ -129,6 +141,20 @@ def compile_library(toolchain: Toolchain, flags: Sequence[str], sources: Sequenc
     fault = library_fault(folder / output)
     if fault is not None:
         raise no_library(what, f"{output}: {fault}, and exit status 0 of {_command_text(toolchain.command)}", (message,) * bool(message))
+
+
+def _separately(command: Sequence[str], flags: Sequence[str], sources: Sequence[str], output: str, folder: Path) -> list[tuple[str, ...]]:
+    """Return the commands that compile each source, the largest first, and the last one, which links the objects in the sources' order."""
+    (folder / _OBJECTS).mkdir()
+    objects = {source: f"{_OBJECTS}/{k}.o" for k, source in enumerate(sources)}
+    each = [flag for flag in flags if flag != "-shared"]
+    return [*((*command, *each, "-c", "-o", objects[source], source)
+              for source in sorted(sources, key=lambda source: -(folder / source).stat().st_size)),
+            (*command, *flags, "-o", output, *objects.values())]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def no_library(what: str, found: str, notes: Sequence[str] = ()) -> CompilerFailedError:
@@ -206,24 +232,53 @@ def _run(command: Sequence[str], folder: Path | None, doing: str) -> subprocess.
 
     Raises: C101 for a command that cannot be run, C102 for a timeout.
     """
+    return _run_all([command], folder, doing)
+
+
+def _run_all(commands: Sequence[Sequence[str]], folder: Path | None, doing: str, at_once: int = 1) -> subprocess.CompletedProcess[str]:
+    """Run commands, `at_once` at a time and the last one after all others, in one time limit; return the last, or the first that failed.
+
+    However it ends, no command goes on.
+    Raises: as `_run`.
+    """
     import subprocess  # imported here because only a cache miss runs the compiler
 
     limit = _limit_s()
+    until, running, started = time.monotonic() + limit, deque[subprocess.Popen[bytes]](), 0
     try:
-        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   start_new_session=True,             # a process group, so that all descendants can be ended
-                                   env={**os.environ, "LC_ALL": "C"})  # messages are parsed for the user's lines
+        while True:
+            while started < len(commands) and len(running) < at_once and (started < len(commands) - 1 or not running):
+                running.append(_start(commands[started], folder))
+                started += 1
+            process = running[0]
+            out, err = process.communicate(timeout=max(0.0, until - time.monotonic()))
+            _end(process)
+            running.popleft()
+            if process.returncode != 0 or (started == len(commands) and not running):
+                return subprocess.CompletedProcess(process.args, process.returncode,
+                                                   *(text.decode("utf-8", "backslashreplace") for text in (out, err)))
+    except subprocess.TimeoutExpired:
+        raise CompilerFailedError(f"the C compiler did not end {doing} in {limit:g} s", found=commands[0][0],
+                                  help=f"set {_LIMIT} to more seconds, or CC to another compiler") from None
+    finally:
+        for process in running:
+            _end(process)
+
+
+def _start(command: Sequence[str], folder: Path | None) -> subprocess.Popen[bytes]:
+    """Start a command.
+
+    Raises: C101 for one that cannot be run.
+    """
+    import subprocess
+
+    try:
+        return subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                start_new_session=True,             # a process group, so that all descendants can be ended
+                                env={**os.environ, "LC_ALL": "C"})  # messages are parsed for the user's lines
     except OSError as problem:
         raise NoCompilerError("the C compiler cannot be run", found=f"{command[0]}: {problem.strerror}",
                               help="set CC to a working compiler") from None
-    try:
-        out, err = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        raise CompilerFailedError(f"the C compiler did not end {doing} in {limit:g} s", found=" ".join(command[:1]),
-                                  help=f"set {_LIMIT} to more seconds, or CC to another compiler") from None
-    finally:
-        _end(process)
-    return subprocess.CompletedProcess(command, process.returncode, *(text.decode("utf-8", "backslashreplace") for text in (out, err)))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -226,8 +226,7 @@ def process_definitions(pipeline: PlanPipeline, process: PlanProcess, frame: Fra
                         body: tuple[c.Stmt, ...]) -> Iterator[c.Definition]:
     """Yield the frame and the function of a process."""
     name = f"struct {_frame(process)}"
-    fields = (c.Declare("pto_process", "process"), *(c.Declare(type_, field) for field, type_ in frame.fields.items()))
-    yield c.Struct(_frame(process), fields)
+    yield frame.struct(_frame(process))
     entered = (
         c.Declare("struct run *const", "run", c.Name("shared")),
         c.Declare(f"{name} *const", "self", c.Cast(f"{name} *", c.Name("process"))),
@@ -235,11 +234,10 @@ def process_definitions(pipeline: PlanPipeline, process: PlanProcess, frame: Fra
         c.Declare("pto_sink *const", "sink", c.Member(_PIPELINE, "sink", arrow=True)),
         *((c.Declare("const pto_bindings *const", "bound", c.Member(RUN, "bound", arrow=True)),) if prologue else ()),
     )
-    resumed = (c.JumpTable(c.Member(PROCESS, "step"), tuple(frame.labels)),) if frame.labels else ()
     ended = c.Return(c.Call("pto_end_process", (_PIPELINE, _ME)))
     replicas = f", {process.replicas} times" if process.replicas > 1 else ""
     yield c.Function(f"static PTO_ORCHESTRATOR int32_t {_function(process)}(void *shared, pto_process *process)",
-                     (*entered, *prologue, *resumed, *start, *body, *_closed(frame), ended),
+                     (*entered, *prologue, *frame.resume(c.Member(PROCESS, "step")), *start, *body, *_closed(frame), ended),
                      f"{process.span.short}: process {process.name}{replicas}")
 
 
@@ -344,10 +342,11 @@ def records_all(process: PlanProcess, plan: TaskPlan) -> bool:
 
 
 def _place(names: CNames) -> tuple[str, c.Expr]:
-    """Return the label and the number of the next resume point of the process."""
+    """Return the label and the number of the next wait of the process."""
     frame = names.variables.frame
     assert frame is not None
-    return frame.label(), c.Int(len(frame.labels))
+    label, number = frame.wait()
+    return label, c.Int(number)
 
 
 def _channel(plan: TaskPlan, number: int) -> c.Expr:

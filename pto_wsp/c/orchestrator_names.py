@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from pto_wsp.c import syntax as c
+from pto_wsp.c.resume import ResumableFrame
 from pto_wsp.c.scalars import as_it_is, load_element, lower_scalar, memory_type
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
@@ -30,19 +31,13 @@ ALL_TASKS = "all_tasks"     # open join of a process whose event waits for all o
 
 
 @dataclass(slots=True)
-class Frame:
-    """The process being lowered: the variables that outlive its waits, and its resume points."""
+class Frame(ResumableFrame):
+    """The frame of the process being lowered, which begins with what all processes have."""
 
-    fields: dict[str, str] = field(default_factory=dict)      # types by name
+    fields: dict[str, str] = field(default_factory=lambda: {"process": "pto_process"})
     locals: set[str] = field(default_factory=set)
-    labels: list[str] = field(default_factory=list)
     is_local: bool = False         # the current statement never waits: its variables end with it
     records: bool = False          # an event of this process waits for all of its tasks
-
-    def label(self) -> str:
-        """Return the label of the next resume point."""
-        self.labels.append(f"wait_{len(self.labels) + 1}")
-        return self.labels[-1]
 
 
 @dataclass(slots=True)

@@ -168,10 +168,12 @@ class MemoryMap:
 
 def memory_map(kernel: k.Kernel, arch: Arch) -> MemoryMap:
     """Return the peak of each on-chip memory of an arch that a kernel uses; empty for a kernel without a Python body."""
-    if not kernel.has_meaning:
-        return MemoryMap(kernel.name, arch.name)
-    lowered = run_kernel_passes(kernel, passes=TILE_PASSES)
-    tenants = _Tenants(lowered).found()
+    return memory_map_after(run_kernel_passes(kernel, passes=TILE_PASSES) if kernel.has_meaning else kernel, arch)
+
+
+def memory_map_after(kernel: k.Kernel, arch: Arch) -> MemoryMap:
+    """Return the peaks as `memory_map`, of a kernel that has been through its passes on whole tiles."""
+    tenants = _Tenants(kernel).found() if kernel.has_meaning else ()
     limits = {memory.name: memory.usable_bytes for memory in arch.memories}
     peaks = (_peak(name, limits.get(name), [t for t in tenants if t.memory == name]) for name in ON_CHIP)
     return MemoryMap(kernel.name, arch.name, tuple(peak for peak in peaks if peak.tenants))

@@ -22,8 +22,8 @@ from pto_wsp.ir.flow import (
     RecordEvent,
     Send,
     Sequence,
-    SetSlot,
     Sides,
+    assignments,
     communicates,
     evaluations,
     walk,
@@ -74,8 +74,6 @@ def _own_form(item: Item) -> Iterator[tuple[str, Span]]:
                 yield "walk.sparse", item.span
             elif any(isinstance(leaf, s.Element) for bound in (start, stop) for leaf in s.leaves(bound)):
                 yield "walk.ragged", item.span
-        case SetSlot():
-            yield "slot", item.span
         case Fresh(sizes=sizes):
             yield "fresh.sized" if sizes else "fresh", item.span
         case Sides(sides):
@@ -88,6 +86,8 @@ def _own_form(item: Item) -> Iterator[tuple[str, Span]]:
                         if isinstance(inner, Fresh) and any(map(communicates, items[position + 1:])))
         case RecordEvent() | AwaitEvent():
             yield "event", item.span
+        case _ if assignments(item):
+            yield "slot", evaluations(item)[0].span
         case _:
             pass
 

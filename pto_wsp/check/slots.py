@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from pto_wsp.errors import PtoError, SlotOrderError
-from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Send, Sequence, SetSlot, Sides, slots_set
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Send, Sequence, Sides, assignments, evaluations, slots_set
 from pto_wsp.ir.plan import Body, Item, PlanLoop, TaskPlan
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import SlotValue
@@ -42,12 +42,10 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
                 errors.setdefault((span, slot), _error(slot, span, state[slot]))
 
     def visit(item: Item, state: State) -> State:
+        evaluated, slots = evaluations(item), {place.slot for place, _ in assignments(item)}
         match item:
             case Do(task):
                 read(state, task.span, task.note.checks, task.index, task.places, task.scalars, task.worker)
-            case SetSlot(slot, value):
-                read(state, item.span, item.note.checks, value)
-                return {key: doubt for key, doubt in state.items() if key != slot}
             case Send():
                 read(state, item.span, item.note.checks, item.payload)
             case Loop():
@@ -70,7 +68,9 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
                 for process in processes:
                     visit(process.body, state)
             case _:
-                pass
+                for each in evaluated:
+                    read(state, each.span, each.node.note.checks, each.scalars)
+                return {slot: doubt for slot, doubt in state.items() if slot not in slots}
         return state
 
     def loop(item: PlanLoop, state: State) -> State:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import Enum
 
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import PtoError
 from pto_wsp.values import dataclass
 
@@ -25,3 +28,23 @@ class Finding:
     verdict: Verdict
     detail: str
     error: PtoError | None = None
+
+
+class CheckList(tuple[str, ...], Displayed):
+    """Static checks with their verdicts, a line each; a notebook shows them as a table. `findings`: the same as data."""
+
+    findings: tuple[Finding, ...]
+
+    def __new__(cls, findings: Iterable[Finding]) -> CheckList:
+        """Return the checks of some findings, without those that say the same."""
+        lines = {f"{f.verdict.value}: {f.check} ({f.detail})": f for f in findings}
+        checks = super().__new__(cls, lines)
+        checks.findings = tuple(lines.values())
+        return checks
+
+    def __str__(self) -> str:
+        return "\n".join(self)
+
+    def __repr__(self) -> str:
+        counts = Counter(finding.verdict.value for finding in self.findings)
+        return f"Checks({', '.join(f'{count} {verdict}' for verdict, count in counts.items()) or 'none'})"

@@ -1,35 +1,39 @@
-"""Load workloads from Python files, summarise compiled programs, and run saved programs.
-
-`run` does the same as the command that `make` builds from a saved program, and also reads and writes NumPy files. `passes`
-lists the passes of targets in the order in which they run.
-"""
+"""Load workloads from Python files, and show what is known of them before a run: summary, checks, passes, errors by their codes."""
 
 from __future__ import annotations
 
 import inspect
 import linecache
+import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from typing import TypeVar
 
 from pto_wsp import doors
+from pto_wsp.api.kernel import Kernel
 from pto_wsp.api.program import Program, load
+from pto_wsp.api.tunable import tunables_of
 from pto_wsp.api.workload import Workload, WorkloadFunction
 from pto_wsp.artifact.manifest import CheckEntry, Manifest, PackageManifest
 from pto_wsp.errors import CommandError, InternalError, PtoError
-from pto_wsp.ir.plan import TensorSlot, is_float_symbol
+from pto_wsp.errors.page import errors_by_code
+from pto_wsp.ir import workload as wl
 from pto_wsp.source import Span
 from pto_wsp.targets.options import CompileOptions
 from pto_wsp.targets.strategies import STRATEGIES
 from pto_wsp.targets.table import find_target
+from pto_wsp.view.card import Card, LabelledValue, Part, Preformatted, TablePart, ValuesPart
+from pto_wsp.wording import counted, nearest, printable
+
+_Made = TypeVar("_Made")
+
+
+def refused(message: str, where: Span | None = None, *, expected: str | None = None, found: str | None = None,
+            help: str | None = None) -> CommandError:
+    """Return the error of a command that was given what it can do nothing with."""
+    return CommandError(message, where, expected=expected, found=found, help=help)
 
 
 # -- workloads of a file -----------------------------------------------------------------------------------------------
@@ -38,23 +42,41 @@ def load_file(path: Path) -> ModuleType:
 
     Raises: C108 for a file that cannot be read or that raises; PtoErrors of the file's code unchanged.
     """
-    if not path.is_file():
-        raise CommandError(f"there is no file {path}", None, expected="a Python file with a workload at its top level")
-    module = ModuleType(path.stem)
+    if not os.path.isfile(path):      # False, too, for what is no path
+        raise refused(f"there is no file {path}", expected="a Python file with a workload at its top level",
+                      found="a folder" if os.path.isdir(path) else None)
+    taken = path.stem in sys.modules or path.stem in sys.stdlib_module_names      # a file numpy.py is not numpy
+    module = ModuleType(f"file_{path.stem}" if taken else path.stem)
     module.__file__ = str(path)
-    sys.modules[path.stem] = module
+    sys.modules[module.__name__] = module
     sys.path.insert(0, str(path.parent.resolve()))
     linecache.checkcache(str(path))
-    try:   # compile the text: cached bytecode is reused if only size and second match
+
+    def execute() -> None:      # compile the text: cached bytecode is reused if only size and second match
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+
+    arguments, sys.argv = sys.argv, [str(path)]
+    try:
+        _of_the_user(execute, path, "loaded")
+    finally:
+        sys.argv = arguments
+    return module
+
+
+def _of_the_user(code: Callable[[], _Made], path: Path, done: str) -> _Made:
+    """Return what code of the user's file makes. `done`: what is done to the file, for the message.
+
+    Raises: C108 at the last line of the file if the code raises; PtoErrors unchanged.
+    """
+    try:
+        return code()
     except PtoError:
         raise
     except SystemExit as left:
-        raise CommandError(f"{path} ended the process while it was loaded", None, found=f"SystemExit({left.code!r})",
-                           help='put what a script does under `if __name__ == "__main__":`') from None
+        raise refused(f"{path} ended the process while it was {done}", found=f"SystemExit({left.code!r})",
+                      help='put what a script does under `if __name__ == "__main__":`') from None
     except Exception as problem:
-        raise CommandError(f"{path} could not be loaded", _where(problem, path), found=f"{type(problem).__name__}: {problem}") from problem
-    return module
+        raise refused(f"{path} could not be {done}", _where(problem, path), found=f"{type(problem).__name__}: {problem}") from problem
 
 
 def _where(problem: Exception, path: Path) -> Span | None:
@@ -75,218 +97,192 @@ def find_workload(module: ModuleType, path: Path, name: str) -> Workload:
 
     Raises: C108 with the workloads that the file has.
     """
-    found = {key: value for key, value in vars(module).items() if isinstance(value, Workload | WorkloadFunction)}
+    return made_of(choose(module, path, name), path)
+
+
+def made_of(chosen: Workload | Callable[..., Workload], path: Path) -> Workload:
+    """Return a workload, or what the function of a file makes of its first values of Tunables.
+
+    Raises: C108 at the file's line if the function raises.
+    """
+    if isinstance(chosen, Workload):
+        return chosen
+    values = {name: tunable.values[0] for name, tunable in tunables_of(chosen).items()}
+    return _of_the_user(lambda: chosen(**values), path, "traced")
+
+
+def choose(module: ModuleType, path: Path, name: str, *, tuned: bool = False) -> Workload | Callable[[], Workload]:
+    """Return a workload of the file, or the function that makes it; `tuned`: also a function whose parameters are Tunables.
+
+    Raises: C108 with the workloads that the file has.
+    """
+    found: dict[str, Workload | Callable[[], Workload]] = {
+        key: value for key, value in vars(module).items() if isinstance(value, Workload | WorkloadFunction)
+        or (tuned and key == name and callable(value) and tunables_of(value))}
     ready = {key: value for key, value in found.items() if isinstance(value, Workload) or not _parameters(value)}
     if name:
         if name not in found:
-            raise CommandError(f"{path} has no workload `{name}`", None, expected=f"one of {', '.join(found)}" if found else "a workload",
-                               found=f"a {type(getattr(module, name)).__name__}" if hasattr(module, name) else None)
+            near = nearest(name, found)
+            raise refused(f"{path} has no workload `{name}`", expected=f"one of {', '.join(found)}" if found else "a workload",
+                          found=f"a {type(getattr(module, name)).__name__}" if hasattr(module, name) else None,
+                          help=f"did you mean {near}?" if near else None)
         if name not in ready:
-            raise CommandError(f"workload `{name}` takes parameters", None, found=", ".join(_parameters(found[name])),
-                               help=f"call it at the top level of the file: ready = {name}(...)")
-        return _as_workload(ready[name])
+            raise refused(f"workload `{name}` takes parameters", found=", ".join(_parameters(found[name])),
+                          help=f"call it at the top level of the file: ready = {name}(...)")
+        return ready[name]
     scheduled = {key: value for key, value in ready.items() if isinstance(value, Workload)}
     choice = scheduled or ready
     if len(choice) != 1:
         known = ", ".join(choice)
         help = f"name one: --workload {next(iter(choice))}" if choice else "make one at the top level, not inside a function or under " \
                                                                             '`if __name__ == "__main__":`'
-        raise CommandError(f"{path} has {len(choice) or 'no'} workload{'s' * (len(choice) != 1)} at its top level", None,
-                           found=known or None, help=help)
-    return _as_workload(next(iter(choice.values())))
+        raise refused(f"{path} has {len(choice) or 'no'} workload{'s' * (len(choice) != 1)} at its top level", found=known or None,
+                      help=help)
+    return next(iter(choice.values()))
 
 
-def _parameters(value: Workload | WorkloadFunction) -> tuple[str, ...]:
+def _parameters(value: object) -> tuple[str, ...]:
     """Return the names of the parameters without defaults."""
-    if isinstance(value, Workload):
+    if isinstance(value, Workload) or not callable(value):
         return ()
     return tuple(p.name for p in inspect.signature(value).parameters.values() if p.default is p.empty)
 
 
-def _as_workload(value: Workload | WorkloadFunction) -> Workload:
-    return value if isinstance(value, Workload) else value()
+def opened(what: Path, workload: str, options: Mapping[str, object]) -> Program:
+    """Return a program: a saved one of a folder, or a workload of a file, compiled. Options that are None, "" or False are left out.
+
+    Raises: C108 for what is neither, C111 for a folder without a valid saved program; what loading and compiling raise.
+    """
+    said = {name: value for name, value in options.items() if value is not None and value != "" and value is not False}
+    if not os.path.isdir(what):
+        return find_workload(load_file(what), what, workload).compile(**said)  # type: ignore[arg-type]
+    fixed = [name for name in ("workload", "arch", "overheads") if (workload if name == "workload" else said.get(name))]
+    fixed += ["target"] * (said.get("target", "cpu_sim") != "cpu_sim")
+    if fixed:
+        raise refused(f"--{fixed[0]} does not go with a saved program", found=str(what),
+                      help="it was compiled with its own; pto-wsp simulate --arch times it on another machine" if fixed[0] == "arch" else
+                           "it was compiled with its own; give the Python file to compile it anew")
+    threads = said.get("threads")
+    return load(what, threads=threads if isinstance(threads, int) else None)
 
 
 # -- summary -----------------------------------------------------------------------------------------------------------
-def summary(program: Program, root: Path | None) -> RenderableType:
-    """Return a few lines about a program: its files and their folder, its kernels, and the verdicts of its checks."""
+def summary(program: Program, root: Path | None) -> Card:
+    """Return the card of a compiled program: its files and their folder, its kernels, and the verdicts of its checks."""
     manifest = program.manifest
     if not isinstance(manifest, Manifest | PackageManifest):
-        return Text("target interp has nothing to write: it runs in Python")
+        return Card(title=program.plan.name, sentence="target interp has nothing to write: it runs in Python")
     if root is None:
         raise InternalError("an artifact without a folder", manifest.name)
-    head = Text(f"{manifest.name} for {manifest.target}, {manifest.arch}")
-    lines: list[RenderableType] = [head, kernel_table(manifest), checks_line(manifest.checks)]
+    facts = [("checks", checks_line(manifest.checks))]
     if manifest.recorded_directives:
-        lines.append(Text(f"recorded, not enforced: {', '.join(manifest.recorded_directives)}"))
-    return Group(*lines, Text(str(root)))
+        facts.append(("recorded, not enforced", ", ".join(manifest.recorded_directives)))
+    return Card(title=manifest.name, subtitle=f"{manifest.target}, {manifest.arch}", foot=str(root), parts=(
+        kernel_table(manifest), ValuesPart(values=tuple(LabelledValue(label=label, value=value) for label, value in facts))))
 
 
-def kernel_table(manifest: Manifest | PackageManifest) -> Table:
+def kernel_table(manifest: Manifest | PackageManifest) -> TablePart:
     """Return a table with one kernel per row."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
     if isinstance(manifest, PackageManifest):
-        for head in ("func", "kernel", "core", "tensors", "scalars", "on chip", "from"):
-            table.add_column(head)
-        for kernel in manifest.kernels:
-            used = ", ".join(f"{name} {size}" for name, size in kernel.on_chip)
-            table.add_row(str(kernel.func_id), kernel.name, kernel.core_type, " ".join(kernel.signature) or "-",
-                          " ".join(kernel.scalars) or "-", used or "-", kernel.origin)
-        return table
-    for head in ("id", "kernel", "parameters", "scratch", "from"):
-        table.add_column(head)
-    for entry in manifest.kernels:
-        table.add_row(str(entry.id), entry.name, ", ".join(entry.params), str(entry.scratch_bytes), entry.source)
-    return table
+        return TablePart(title="Kernels", head=("func", "kernel", "core", "tensors", "scalars", "on chip", "from"), right=(0,), rows=tuple(
+            (str(kernel.func_id), kernel.name, kernel.core_type, " ".join(kernel.signature) or "-", " ".join(kernel.scalars) or "-",
+             ", ".join(f"{name} {size}" for name, size in kernel.on_chip) or "-", kernel.origin) for kernel in manifest.kernels))
+    return TablePart(title="Kernels", head=("id", "kernel", "parameters", "scratch", "from"), right=(0, 3), rows=tuple(
+        (str(entry.id), entry.name, ", ".join(entry.params), str(entry.scratch_bytes), entry.source) for entry in manifest.kernels))
 
 
-def checks_line(checks: tuple[CheckEntry, ...]) -> Text:
+def checks_line(checks: tuple[CheckEntry, ...]) -> str:
     """Return the number of checks with each verdict."""
     counts: dict[str, int] = {}
     for check in checks:
         counts[check.verdict] = counts.get(check.verdict, 0) + 1
-    return Text("checks: " + (", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "none"))
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "none"
 
 
-# -- runs --------------------------------------------------------------------------------------------------------------
-Array = npt.NDArray[Any]
-_U64 = np.uint64
+# -- checks ------------------------------------------------------------------------------------------------------------
+_FINDINGS = ("counterexample", "lint")
+_OF_THE_COMMAND = "C"      # the first letter of codes that are no mistake of a workload: files, options, compilers, the cache
 
 
-def run_saved(folder: Path, threads: int | None, seed: int, given: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Run a saved program and yield the lines of its report; `given` holds the values of --in, --out, --dim and --set.
+def checked(what: Path, workload: str, target: str, arch: str, strict: bool) -> tuple[Card, bool]:
+    """Return the card of the static checks, and whether it has findings.
 
-    Raises: C108 for text that is not NAME=VALUE, an unknown name, or a file that does not match; the errors of load and run.
+    Raises: C108 and the other errors of files and options; an error of the workload is a finding.
     """
-    program = load(folder, threads=threads)
-    tensors = {slot.ref.shown: slot for slot in program.plan.tensors if not slot.fresh}
-    files, outputs, dims = (_texts_by_name(option, given.get(option, ()), tensors) for option in ("--in", "--out", "--dim"))
-    made = {t.ref.shown for t, wrapped in zip(program.plan.tensors, program._wrapped, strict=True) if wrapped is not None}
-    arrays: dict[str, Array] = {}
-    for name, slot in tensors.items():
-        if name not in made or name in files or name in outputs or name in dims:
-            shape = _shape(name, slot, dims.get(name))
-            arrays[name] = _read(name, slot, shape, Path(files[name])) if name in files else (
-                filled(seed, name, slot, shape) if slot.reads or slot.scalars else np.zeros(shape, slot.ref.dtype.np))
-    program.run(**arrays, **_numbers(program, given.get("--set", ())))
-    stats = program.stats
-    yield f"tasks = {stats.task_count}"
-    yield f"run_ms = {stats.execute_time_ms:.3f}"
-    yield f"total_cycles = {stats.total_cycles}"
-    for name, path in outputs.items():
-        _write(arrays[name], Path(path))
-    for name, slot in tensors.items():
-        if slot.writes and name not in made:
-            yield f"checksum {name} = {fnv(arrays[name].tobytes()):016x}"
-
-
-def filled(seed: int, name: str, slot: TensorSlot, shape: tuple[int, ...]) -> Array:
-    """Return the array that csrc/program/main.c generates from a seed: eighths in [-1, 1) for floats, otherwise 0 and 1."""
-    dtype = slot.ref.dtype
-    stream = _U64(fnv(name.encode(), int(_mix_bits(np.array([seed], _U64))[0])))
-    with np.errstate(over="ignore"):
-        drawn = _mix_bits(stream + np.arange(int(np.prod(shape)), dtype=_U64))
-    values = ((drawn >> _U64(60)).astype(np.int64) - 8) / 8 if "float" in str(dtype.np) else drawn >> _U64(63)
-    return values.astype(dtype.np).reshape(shape)
-
-
-def _mix_bits(x: Array) -> Array:
-    with np.errstate(over="ignore"):
-        x = x + _U64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> _U64(30))) * _U64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> _U64(27))) * _U64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> _U64(31)))
-
-
-def fnv(data: bytes, state: int = 0xCBF29CE484222325) -> int:
-    """Return the FNV-1a-64 hash of bytes."""
-    for byte in data:
-        state = (state ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-    return state
-
-
-def _texts_by_name(option: str, texts: Sequence[str], known: Mapping[str, object]) -> dict[str, str]:
-    values = dict(_pair(option, text) for text in texts)
-    for name in values:
-        if name not in known:
-            raise CommandError(f"{option}: the program binds no tensor called `{name}`", None, expected=f"one of {', '.join(known)}")
-    return values
-
-
-def _pair(option: str, text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    if not name or not value:
-        raise CommandError(f"{option} takes NAME=VALUE", None, found=text)
-    return name, value
-
-
-def _shape(name: str, slot: TensorSlot, text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return slot.ref.shape
-    extents = text.split(",")
-    if len(extents) != slot.ref.rank or not all(extent.isdecimal() for extent in extents):
-        raise CommandError(f"--dim {name} takes {slot.ref.rank} extents with commas between them", None, found=text)
-    return tuple(map(int, extents))
-
-
-def _numbers(program: Program, texts: Sequence[str]) -> dict[str, int | float]:
-    floats = {symbol.name: is_float_symbol(symbol) for symbol in program.plan.symbols}
-    numbers: dict[str, int | float] = {}
-    for text in texts:
-        name, value = _pair("--set", text)
-        if name not in floats:
-            raise CommandError(f"--set: the program has no number called `{name}`", None, expected=f"one of {', '.join(floats) or 'none'}")
-        try:
-            numbers[name] = float(value) if floats[name] else int(value)
-        except ValueError:
-            raise CommandError(f"--set {name} takes a {'real' if floats[name] else 'whole'} number", None, found=value) from None
-    return numbers
-
-
-def _read(name: str, slot: TensorSlot, shape: tuple[int, ...], path: Path) -> Array:
-    """Return the elements of a tensor, from a .npy file or from a raw file of exactly the shape's size."""
-    dtype, count = slot.ref.dtype.np, int(np.prod(shape))
     try:
-        if path.suffix == ".npy":
-            array: Array = np.load(path)
-            return array if array.dtype == dtype or array.dtype.itemsize != dtype.itemsize else array.view(dtype)
-        data = path.read_bytes()
-    except (OSError, ValueError) as problem:
-        raise CommandError(f"{path} cannot be read", None, found=str(problem)) from None
-    if len(data) != count * dtype.itemsize:
-        raise CommandError(f"{path} does not hold tensor `{name}`", None, expected=f"{count * dtype.itemsize} bytes",
-                           found=f"{len(data)} bytes", help=f"--dim {name}=N,N,... gives other extents")
-    return np.frombuffer(data, dtype).reshape(shape).copy()
+        program = opened(what, workload, {} if os.path.isdir(what) else {"target": target, "arch": arch})
+    except PtoError as problem:
+        if problem.code.startswith(_OF_THE_COMMAND):
+            raise
+        errors = (problem, *problem.others)
+        return Card(title=str(what), subtitle="Checks", sentence=f"{counted(len(errors), 'error')}: {errors[0].message}",
+                    parts=tuple(Preformatted(text=error._one()) for error in errors),
+                    foot=f"pto-wsp explain {problem.code} says what the code means"), True
+    rows = tuple((verdict, check) for verdict, _, check in (line.partition(": ") for line in program.checks))
+    bad = sum(verdict in _FINDINGS or (strict and verdict == "not proved") for verdict, _ in rows)
+    counts = ", ".join(f"{sum(row[0] == verdict for row in rows)} {verdict}" for verdict in dict.fromkeys(row[0] for row in rows))
+    order = sorted(rows, key=lambda row: (row[0] not in _FINDINGS, row[0] == "proved"))
+    return Card(title=program.plan.name, subtitle="Checks", sentence=f"{counted(bad, 'finding')}: {counts or 'nothing to check'}.",
+                parts=(TablePart(head=("verdict", "check"), rows=tuple(order)),) if rows else ()), bad > 0
 
 
-def _write(array: Array, path: Path) -> None:
-    try:
-        if path.suffix == ".npy":
-            np.save(path, array)
-        else:
-            path.write_bytes(array.tobytes())
-    except OSError as problem:
-        raise CommandError(f"{path} cannot be written", None, found=str(problem.strerror)) from None
+# -- parts of a file ---------------------------------------------------------------------------------------------------
+def workload_parts(path: Path, name: str, kernel: str) -> Card:
+    """Return the card of a workload of a file with its kernels; `kernel` restricts it to that kernel.
+
+    Raises: C108 for a file without the workload or the kernel.
+    """
+    module = load_file(path)
+    kernels = {key: value for key, value in vars(module).items() if isinstance(value, Kernel)}
+    if kernel:
+        if kernel not in kernels:
+            near = nearest(kernel, kernels)
+            raise refused(f"{path} has no kernel `{kernel}`", expected=f"one of {', '.join(kernels)}" if kernels else None,
+                          help=f"did you mean {near}?" if near else None)
+        card: Card = kernels[kernel].card
+        return card
+    shown = find_workload(module, path, name)
+    called = {task.kernel.name for task in wl.tasks(shown.node.body)}
+    parts: list[Part] = list(shown.card.parts)
+    for value in kernels.values():
+        if value.card.title in called:
+            parts += [part.model_copy(update={"title": f"Kernel {value.card.title}"}) if isinstance(part, Preformatted) else part
+                      for part in value.card.parts if not isinstance(part, ValuesPart)]
+    whole: Card = shown.card.model_copy(update={"parts": tuple(parts)})
+    return whole
 
 
-_HEAD = ("level", "pass", "what it does")
+# -- names -------------------------------------------------------------------------------------------------------------
+def explained(code: str) -> Card:
+    """Return the card of an error's code: its cause, an example, what to do.
+
+    Raises: C108 for a code that no error has.
+    """
+    known = errors_by_code()
+    if code.upper() not in known:
+        raise refused(f"no error has the code {printable(code)!r}, and there is no file of that name", help=nearest(code.upper(), known),
+                      expected=f"{next(iter(known))}, ... as docs/errors.md lists them")
+    kind = known[code.upper()]
+    return Card(title=kind.code, subtitle=kind.__name__, sentence=kind.cause, parts=(
+        Preformatted(title="For example", text=kind.example), Preformatted(title="What to do", text=kind.fix)))
 
 
-def pipelines(name: str) -> Iterator[Text]:
-    """Yield a heading and a line for each pass of each target: level, where it changes, name, and what the pass does; then its strategies.
+def pipelines(name: str) -> Card:
+    """Return the card of the passes: a table for each target with level, name, and what each does; then a table of its strategies.
 
     name: only this target; "" for all.
     Raises: C104 for a target that there is none of.
     """
-    for number, target in enumerate(map(find_target, [name] if name else doors.TARGETS)):
-        yield Text("\n" * (number > 0) + target.name, style="bold")
+    parts: list[Part] = []
+    for target in map(find_target, [name] if name else doors.TARGETS):
         steps = target.passes(CompileOptions())
         levels = [step.level_name if at == 0 or steps[at - 1].level_name != step.level_name else "" for at, step in enumerate(steps)]
-        rows = [_HEAD, *((level, step.name, step.summary) for level, step in zip(levels, steps, strict=True))]
-        widths = [max(len(row[k]) for row in rows) for k in (0, 1)]
-        for at, (level, step, summary) in enumerate(rows):
-            yield Text(f"{level:{widths[0]}}  {step:{widths[1]}}  {summary}", style="" if at else "bold")
+        parts.append(TablePart(title=target.name, head=("level", "pass", "what it does"), rows=tuple(
+            (level, step.name, step.summary) for level, step in zip(levels, steps, strict=True))))
+        rows = []
         for strategy in STRATEGIES:
             out = strategy.left_out(steps)
-            yield Text(f"passes={strategy.name!r} or {strategy.also!r}: {strategy.summary}"
-                       + (f"; without {', '.join(out)}" if out else "" if strategy.only is None else "; here, that is every pass"))
+            less = f"; without {', '.join(out)}" if out else "" if strategy.only is None else "; here, that is every pass"
+            rows.append((f"passes={strategy.name!r} or {strategy.also!r}", strategy.summary + less))
+        parts.append(TablePart(head=("strategy", "what it runs"), rows=tuple(rows)))
+    return Card(title="Passes", subtitle="in the order of their run", parts=tuple(parts))

@@ -116,3 +116,10 @@ class ArchOptionError(CompileOptionError):
     cause = "No arch has that name, or it is no machine of the target, or does not say what is asked of it: a memory, a unit, a speed."
     example = ".compile(arch=\"ascend_911\")"
     fix = "Use an arch that the error names, or an Arch of your own that gives the numbers."
+
+
+class MissingLibraryError(PtoError):
+    code = "C120"
+    cause = "A call needs a library that this package uses where it is there, and it is not installed."
+    example = "program.graph.to_networkx()  # without networkx"
+    fix = "Install it; the error says how."

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NoReturn, Protocol
 
-from pto_wsp.errors.traceback import notebook_lines
+from pto_wsp.doors import Displayed
+from pto_wsp.errors.traceback import notebook_lines, show_below
 
 
 class SourcePosition(Protocol):
@@ -22,8 +23,13 @@ class SourcePosition(Protocol):
         ...
 
 
-class PtoError(Exception):
-    """Base of every error that a user can cause. Subclasses carry a stable `code`."""
+class PtoError(Exception, Displayed):
+    """Base of every error that a user can cause. Subclasses carry a stable `code`.
+
+    `picture`: what a notebook draws of the mistake, as data; None for most.
+    """
+
+    picture: object = None
 
     code: ClassVar[str] = "E000"
     cause: ClassVar[str] = ""
@@ -62,12 +68,14 @@ class PtoError(Exception):
         return "\n".join(lines)
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython prints: the report, and the user's frames only."""
+        """Return what IPython prints: the report, and the user's frames only. A notebook draws the picture, if there is one, below."""
+        if any(error.picture is not None for error in (self, *self.others)):
+            show_below(self)
         return notebook_lines(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.message, self.span, self.expected, self.found, self.help, self.notes, self.others,
-                          self.also)
+                          self.also), {"picture": self.picture}
 
 
 def _rebuild(kind: type[PtoError], message: str, span: SourcePosition | None, expected: str | None, found: str | None, help: str | None,
@@ -79,8 +87,10 @@ def raise_all(errors: Sequence[PtoError]) -> None:
     """Raise the first of several errors with the others attached, so that one report shows them all; nothing when empty."""
     if errors:
         first = errors[0]
-        raise type(first)(first.message, first.span, expected=first.expected, found=first.found, help=first.help,
-                          notes=first.notes, others=(*first.others, *errors[1:]), also=first.also)
+        raised = type(first)(first.message, first.span, expected=first.expected, found=first.found, help=first.help,
+                             notes=first.notes, others=(*first.others, *errors[1:]), also=first.also)
+        raised.picture = first.picture
+        raise raised
 
 
 class InternalError(Exception):

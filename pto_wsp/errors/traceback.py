@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import linecache
 import os
+import sys
 import traceback
 from collections.abc import Iterator
 from types import CodeType, TracebackType
 
+from pto_wsp.doors import Displayed
 from pto_wsp.source import cell_name, is_internal
 
 _BOLD, _RED, _BLUE, _END = "\x1b[1m", "\x1b[31m", "\x1b[34m", "\x1b[0m"
@@ -30,6 +32,27 @@ def notebook_lines(error: BaseException) -> list[str]:
         lines += (line for step in _steps(cause.__traceback__) for line in step)
         lines += "".join(traceback.format_exception_only(cause)).rstrip().splitlines()
     return lines
+
+
+_shown_behind_cell: list[Displayed] = []
+
+
+def show_below(error: Displayed) -> None:
+    """Show the card of an error below its report, if a notebook runs: behind the cell, since the report is printed after this."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    if shell is None or getattr(shell, "kernel", None) is None or error in _shown_behind_cell:    # IPython may ask twice
+        return
+
+    def show(*_: object) -> None:
+        shell.events.unregister("post_run_cell", show)
+        _shown_behind_cell.remove(error)
+        html = error._repr_mimebundle_().get("text/html")
+        if html is not None:
+            sys.modules["IPython"].display.display({"text/html": html}, raw=True)
+
+    _shown_behind_cell.append(error)
+    shell.events.register("post_run_cell", show)
 
 
 def _steps(trace: TracebackType | None) -> Iterator[tuple[str, ...]]:

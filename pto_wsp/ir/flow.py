@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from typing import Generic, TypeAlias, TypeVar, Union
 
-from pto_wsp.ir.scalar import Scalar, Var
+from pto_wsp.ir.scalar import Scalar, SlotValue, Var
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 
@@ -98,8 +98,14 @@ class Choice(Generic[Leaf, Note, Channel, Event, Tensor]):
         return (*(branch.body for branch in self.branches), self.otherwise)
 
 
+class Silent:
+    """Base of the statements that make no task and have no part that does."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class SetSlot(Generic[Note]):
+class SetSlot(Silent, Generic[Note]):
     """From here on, in program order, slot number `slot` of the orchestrator holds `value`."""
 
     slot: int
@@ -109,7 +115,7 @@ class SetSlot(Generic[Note]):
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh(Generic[Note, Tensor]):
+class Fresh(Silent, Generic[Note, Tensor]):
     """Make a tensor anew: another tensor each time control comes here, until the end of the sequence around.
 
     `sizes`: its extents where they are not all those declared, evaluated behind the note; () otherwise.
@@ -217,6 +223,7 @@ Flow: TypeAlias = Union[       # noqa: UP007
     Sides[Leaf, Note, Channel, Event, Tensor], Sequence[Leaf, Note, Channel, Event, Tensor], Pipeline[Leaf, Note, Channel, Event, Tensor],
     Send[Note, Channel], Receive[Channel], Consume[Leaf, Note, Channel, Event, Tensor], RecordEvent[Event], AwaitEvent[Event]]
 
+SilentItem: TypeAlias = Union[SetSlot[Note], Fresh[Note, Tensor]]       # noqa: UP007
 Evaluating: TypeAlias = Union[       # noqa: UP007
     Loop[Leaf, Note, Channel, Event, Tensor], Branch[Leaf, Note, Channel, Event, Tensor], SetSlot[Note], Send[Note, Channel],
     Fresh[Note, Tensor]]
@@ -307,13 +314,18 @@ def with_notes(item: Flow[Leaf, Note, Channel, Event, Tensor],
             return item
 
 
+def assignments(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[tuple[SlotValue, Scalar], ...]:
+    """Return the slots that an item itself sets for what follows in program order, each with its value."""
+    return ((SlotValue(item.slot), item.value),) if isinstance(item, SetSlot) else ()
+
+
 def slots_set(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> dict[int, Span]:
     """Return the slots that are set in an item, each with the first line that does."""
-    found: dict[int, Span] = {}
+    first_lines: dict[int, Span] = {}
     for inner in walk(item):
-        if isinstance(inner, SetSlot):
-            found.setdefault(inner.slot, inner.span)
-    return found
+        for place, _ in assignments(inner):
+            first_lines.setdefault(place.slot, evaluations(inner)[0].span)
+    return first_lines
 
 
 def communicates(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> bool:

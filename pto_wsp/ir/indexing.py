@@ -20,6 +20,7 @@ from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View, declared, p
 from pto_wsp.source import here
 
 MAX_RANK = 8
+LARGEST_STEP = 2**31 - 1      # of a slice: what is added to extents and multiplied with strides stays below 2**63
 _REFUSED = s.Const(0)     # the limit of clip() that stands for a value that is none
 
 
@@ -44,8 +45,8 @@ def cut(view: View, dim: int, entry: slice) -> View:
     """
     extent = place_of(view).dims[dim].extent
     step = 1 if entry.step is None else entry.step
-    if not isinstance(step, int) or isinstance(step, bool) or step < 1:
-        raise ViewIndexError("a slice's step is a whole number >= 1", here(), found=repr(step))
+    if not isinstance(step, int) or isinstance(step, bool) or not 1 <= step <= LARGEST_STEP:
+        raise ViewIndexError(f"a slice's step is a whole number, 1 .. {LARGEST_STEP}", here(), found=repr(step))
     start = s.Const(0) if entry.start is None else _from_end(_index(entry.start), extent)
     stop = extent if entry.stop is None else _from_end(_index(entry.stop), extent)
     if start == s.Const(0) and stop == extent and step == 1:

@@ -20,6 +20,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel_walk import bodies_of, map_bodies, verb_of
 from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.source import UNKNOWN, Span
 
 _INDENT = "    "
 _TYPE_COLUMN = 54
@@ -38,6 +39,24 @@ def print_kernel(kernel: k.Kernel) -> str:
         body += _own_body(own)
     body = body or [f"{_INDENT}(nothing)"]
     return "\n".join([f"kernel {kernel.name}({params}):", *body, *_arena(kernel)])
+
+
+def lines_with_spans(kernel: k.Kernel) -> tuple[tuple[Span, str], ...]:
+    """Return the lines of a kernel's body, each with the place of its statement in the user's source."""
+    body = _with_own_variables(kernel).body
+    return tuple(zip(_spans(body), _lines(body, 0, _buffer_names(kernel.body)), strict=True))
+
+
+def _spans(body: tuple[k.Stmt, ...]) -> Iterator[Span]:
+    """Yield the span of each line that `_lines` yields."""
+    for stmt in body:
+        span = UNKNOWN if isinstance(stmt, k.Rows | k.Columns) else stmt.span
+        yield span
+        for number, inner in enumerate(bodies_of(stmt)):
+            if number and inner:
+                yield span      # `otherwise:`
+            if inner or not number:
+                yield from _spans(inner) if inner else (span,)
 
 
 def print_param(param: k.Param) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pto_wsp.ir import execution_rules, flow
 from pto_wsp.ir import plan as m
-from pto_wsp.ir.tags import KERNEL_TAGS, Tags
+from pto_wsp.ir.tags import FLOW_TAGS, KERNEL_TAGS, Tags
 
 PLAN_TAGS = Tags({
     m.FixedExtent: "FixedExtent: dim ~span",
@@ -16,23 +16,9 @@ PLAN_TAGS = Tags({
     m.ElementRead: "Read: slot offset",
     m.Submit: "Submit: site kernel index labels places scalars handle after n_brackets loops checks=note.checks worker cost lane "
               "pool priority position traffic waits=note.waits ~span ?label",
-    flow.Loop: "Loop: var start stop step ordered body checks=note.checks through waits=note.waits ~span",
-    flow.Through: "Through: var value checks=note.checks waits=note.waits",
-    flow.Branch: "Branch: condition body checks=note.checks waits=note.waits ~span",
-    flow.Choice: "Choice: branches otherwise",
-    flow.SetSlot: "SetSlot: slot value checks=note.checks waits=note.waits ~span",
-    flow.Fresh: "Fresh: slot=tensor *sizes *checks=note.checks *waits=note.waits ~span",
-    flow.Send: "Send: channel payload after! site! checks=note.checks waits=note.waits ~span",
-    flow.Receive: "Receive: channel vars site! ~span",
-    flow.Consume: "Consume: channel vars body site! ~span",
-    flow.RecordEvent: "RecordEvent: event site! ~span",
-    flow.AwaitEvent: "AwaitEvent: event site! ~span",
-    flow.Process: "Process: name body consumes! produces! replicas! stream! ~span",
-    flow.Pipeline: "Pipeline: processes channels events ~span",
+    **{node: texts[1] for node, texts in FLOW_TAGS.items()},
     m.Channel: "Channel: name depth n_payload producers consumers latency ?initial",
     m.Event: "Event: name ref",
-    flow.Sides: "Sides: sides",
-    flow.Sequence: "Sequence: items",
     m.BoundAxis: "BoundAxis: name sparse slots rows",
     m.TaskPlan: "TaskPlan: name tensors symbols kernels body n_sites rules infer structure channels events n_streams axes calendar",
     execution_rules.ExecutionRules: "ExecutionRules: n_workers pool_size shared steals calendar starts at_home release release_n "

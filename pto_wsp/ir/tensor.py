@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pto_wsp.calls import user_call, user_calls
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError, ValueUseError, ViewIndexError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType, DTypeLike
@@ -74,7 +75,7 @@ def watch_tensors(body: Callable[[], Body | None], made: Callable[[Tensor], None
 
 
 @user_calls(leave_out=("__init__",))
-class TensorView:
+class TensorView(Displayed):
     """A part of a tensor: shape, dtype, and further indexing. Slices never clip silently; `clip` clips explicitly."""
 
     __slots__ = ("holds", "owner", "view")

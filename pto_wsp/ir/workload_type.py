@@ -68,7 +68,7 @@ def _shown(body: wl.Body) -> tuple[wl.Item, ...]:
 
 def _is_silent(item: wl.Item) -> bool:
     """Tell whether an item makes no task and has no part that does."""
-    return isinstance(item, flow.Fresh | flow.SetSlot) or (isinstance(item, flow.Do) and isinstance(item.leaf, wl.Fixed))
+    return isinstance(item, flow.Silent) or (isinstance(item, flow.Do) and isinstance(item.leaf, wl.Fixed))
 
 
 def _body(body: wl.Body) -> Text:
@@ -114,7 +114,7 @@ def _item(item: wl.Item) -> Text:
             return f"synchronize {event.name}"
         case flow.Sequence():
             return _body(item)
-        case flow.Fresh() | flow.SetSlot():
+        case flow.Silent():
             return "nothing"
 
 

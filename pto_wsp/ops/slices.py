@@ -35,7 +35,7 @@ def pick(item: object, extent: int, what: str) -> Picked:
         if count == 0:
             raise ViewBoundsError(f"the {what}s of a tile: the slice is empty", here(), expected=f"at least one of {extent} {what}s",
                                   found=print_item(item))
-        return first, count, step
+        return first, count, step if count > 1 else 1      # a step to nowhere may be any number
     index = _constant(item, what)
     if not -extent <= index < extent:
         raise ViewBoundsError(f"the tile has no {what} {index}", here(), expected=f"{-extent} .. {extent - 1}", found=str(index))

@@ -11,7 +11,20 @@ from dataclasses import field
 
 from pto_wsp.errors import InternalError, PipelineError
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.flow import AwaitEvent, Consume, Pipeline, Process, Receive, RecordEvent, Send, Sequence, SetSlot, children, walk
+from pto_wsp.ir.flow import (
+    AwaitEvent,
+    Consume,
+    Pipeline,
+    Process,
+    Receive,
+    RecordEvent,
+    Send,
+    Sequence,
+    assignments,
+    children,
+    evaluations,
+    walk,
+)
 from pto_wsp.ir.plan import Body, Channel, Event, PlanAwait, PlanPipeline, PlanReceive, PlanRecord, PlanSend, Precondition
 from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tags import WORKLOAD_TAGS
@@ -60,9 +73,9 @@ def _process_errors(process: wl.WorkloadProcess) -> Iterator[PipelineError]:
         if isinstance(item, Pipeline):
             yield PipelineError(f"a pipeline in process `{process.name}` of another", item.span,
                                 help="connect all processes in one pipeline; the main program may run several, also in a loop")
-        elif isinstance(item, SetSlot):
-            yield PipelineError(f"process `{process.name}` sets slot {item.slot}", item.span,
-                                help="slots belong to the main program; processes give each other numbers with send(channel, value)")
+        yield from (PipelineError(f"process `{process.name}` sets slot {place.slot}", evaluations(item)[0].span,
+                                  help="slots belong to the main program; processes give each other numbers with send(channel, value)")
+                    for place, _ in assignments(item))
 
 
 def _declaration_errors(process: wl.WorkloadProcess) -> Iterator[PipelineError]:

@@ -9,11 +9,15 @@ observers and replacement are the same for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import unified_diff
 from enum import Enum
 from functools import lru_cache
+from time import perf_counter
 from typing import Generic, Protocol, TypeVar
 
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import InternalError, PassError, PtoError
+from pto_wsp.progress import tell
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
@@ -136,16 +140,48 @@ class Reached:
     text: str
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PassRun(Displayed):
+    """A run of one pass: the difference of the IR, the seconds of the pass, and whether the IR computes the same numbers.
+
+    `level`: the kind of IR, `ir`: its name; `before`, `after`: printed, both "" for a pass that changed nothing. `same_numbers`: None where
+    that was not looked at, as for what only a device runs.
+    """
+
+    name: str
+    level: str
+    ir: str
+    seconds: float
+    before: str = ""
+    after: str = ""
+    same_numbers: bool | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the pass changed the IR."""
+        return self.before != self.after
+
+    def diff(self) -> tuple[str, ...]:
+        """Return what the pass changed, as a unified diff without its head."""
+        return tuple(unified_diff(self.before.splitlines(), self.after.splitlines(), lineterm=""))[2:]
+
+    def __str__(self) -> str:
+        return "\n".join(self.diff()) or "it changed nothing"
+
+    def __repr__(self) -> str:
+        return f"PassRun({self.name} on {self.level} {self.ir}: {'changed' if self.changed else 'nothing changed'})"
+
+
 class Runner:
     """Runs the passes of one compilation: with functions of the user's own in place of some, or up to one of them.
 
     `replaced`: the user's functions by the names of the passes that they stand for; `span`: where the user gave them. `differs`: compares
     the IR before and after such a function, and returns what is wrong. `until`: the name of the pass that each tuple stops behind;
-    `reached` then collects what the pass gave, one IR for each plan, kernel or tile program. `left_out`: the names of passes that do not
-    run.
+    `reached` then collects what the pass gave, one IR for each plan, kernel or tile program, and `ran` each pass that ran. `compare`: how
+    `ran` looks whether a pass keeps the numbers. `left_out`: the names of passes that do not run.
     """
 
-    __slots__ = ("_differs", "_span", "left_out", "reached", "replaced", "until")
+    __slots__ = ("_differs", "_span", "compare", "left_out", "ran", "reached", "replaced", "until")
 
     def __init__(self, replaced: Mapping[str, Callable[..., object]] | None = None, span: Span | None = None,
                  differs: Callable[[Named, Named], str | None] | None = None, until: str | None = None,
@@ -154,6 +190,8 @@ class Runner:
         self.until = until
         self.left_out = left_out
         self.reached: list[Reached] = []
+        self.ran: list[PassRun] = []
+        self.compare: Callable[[Named, Named], str | None] | None = None
         self._span = span
         self._differs = differs
 
@@ -166,7 +204,8 @@ class Runner:
         check_order(passes)
         own: Pass[Ir, Context] | None = None      # the last pass that a function of the user's stood for
         for step in self.kept(passes):
-            function = self.replaced.get(step.name)
+            tell(note=step.name)
+            function, started = self.replaced.get(step.name), perf_counter()
             if function is not None:
                 after, own = self._own(step, function, ir, context), step
             elif own is None:
@@ -175,11 +214,19 @@ class Runner:
                 after = self._behind(own, step, ir, context)
             if observe is not None:
                 observe(step.name, ir, after)
+            if self.until is not None:
+                self.ran.append(self._run_of(step, ir, after, perf_counter() - started))
             ir = after
             if step.name == self.until:
                 self.reached.append(Reached(ir, step.level.show(ir).rstrip("\n")))
                 break
         return ir
+
+    def _run_of(self, step: Pass[Ir, Context], before: Ir, after: Ir, seconds: float) -> PassRun:
+        if after is before or after == before:
+            return PassRun(step.name, step.level.name, before.name, seconds)
+        same = None if self.compare is None or step.level.name != "kernel" else self.compare(before, after) is None
+        return PassRun(step.name, step.level.name, before.name, seconds, step.level.show(before), step.level.show(after), same)
 
     def kept(self, passes: tuple[Pass[Ir, Context], ...]) -> tuple[Pass[Ir, Context], ...]:
         """Return the passes that run."""

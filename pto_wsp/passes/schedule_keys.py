@@ -16,8 +16,8 @@ from pto_wsp.ir.plan import Check, CheckKind, Submit, TaskPlan
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.waits import has_waits
 from pto_wsp.schedule.calendar import MAX_EXECUTORS, Calendar
-from pto_wsp.schedule.keys import BY_NAME, OUTSIDE_TABLE
-from pto_wsp.schedule.policy import KeyExpr
+from pto_wsp.schedule.keys import BY_NAME
+from pto_wsp.schedule.policy import OUTSIDE_TABLE, KeyExpr
 from pto_wsp.source import here
 
 SCHEDULE_CHECKS = (CheckKind.KEY, CheckKind.ROOM)

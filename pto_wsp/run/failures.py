@@ -128,14 +128,41 @@ def _literal(text: str) -> str:
     return text.replace("%", "%%")
 
 
+def index_name(place: int, label: str) -> str:
+    """Return the name of the column of an index: its label, for a constant its place."""
+    return f"index_{place}" if label.lstrip("-").isdigit() else label
+
+
+_MOST_NAMED = 20     # names that the text of a record's names has
+
+
 class RecordNames(Sequence[str]):
     """The names of a record's tasks, made on demand: a record may have a million."""
 
     def __init__(self, plan: TaskPlan, columns: RecordColumns) -> None:
         self._plan, self._columns, self._sites = plan, columns, submits(plan)
 
+    def __repr__(self) -> str:
+        shown = [self[task] for task in range(min(len(self), _MOST_NAMED))]
+        more = len(self) - len(shown)
+        return f"({', '.join(map(repr, shown))}{f', … {more:,} more' if more else ',' * (len(shown) == 1)})"
+
     def __len__(self) -> int:
         return self._columns.n_tasks
+
+    @property
+    def sites(self) -> tuple[Submit, ...]:
+        """The calls of the workload that make tasks."""
+        return self._sites
+
+    def kernel_of(self, site: int) -> str:
+        """Return the name of the kernel of a call."""
+        return self._plan.kernels[self._sites[site].kernel].kernel.name
+
+    def kernels(self) -> list[str]:
+        """Return the kernel's name of each task."""
+        names = [use.kernel.name for use in self._plan.kernels]
+        return [names[kernel] for kernel in self._columns.task_kernel.tolist()]
 
     def of_kernel(self, name: str) -> list[int]:
         """Return the tasks of all kernels with this name."""
@@ -182,11 +209,23 @@ class RecordNames(Sequence[str]):
             if task.label:
                 found.setdefault("label", np.full(len(self), "", object))[at] = task.label
             for place, (name, column) in enumerate(zip(task.labels, columns, strict=False)):
-                known = f"index_{place}" if name.lstrip("-").isdigit() else name
+                known = index_name(place, name)
                 found.setdefault(known, np.zeros(len(self), np.int64))[at] = column
                 has.setdefault(known, np.zeros(len(self), np.bool_))[at] = True
         return {name: np.where(has[name], column, np.nan) if name in has and not has[name].all() else column
                 for name, column in found.items()}
+
+    def site_numbers(self) -> np.ndarray[Any, Any]:
+        """Return the number of each task's call in `sites`."""
+        return self._columns.task_site
+
+    def indices_of(self, site: int, at: np.ndarray[Any, Any]) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
+        """Return the names of the bracket indices of a call, and the indices of its tasks `at`: [tasks, indices]."""
+        columns, labels = self._columns, self._sites[site].labels
+        begin = columns.index_begin[at]
+        n_indices = min(len(labels), int(columns.index_begin[at[0] + 1] - begin[0])) if len(at) else 0
+        index = np.stack([columns.index[begin + k] for k in range(n_indices)], 1) if n_indices else np.zeros((len(at), 0))
+        return tuple(labels[:n_indices]), index.astype(np.int64)
 
     def by_site(self) -> Iterator[tuple[Submit, np.ndarray[Any, Any], tuple[np.ndarray[Any, Any], ...]]]:
         """Yield each call of the workload that made tasks: the call, its tasks, and a column for each bracket index."""

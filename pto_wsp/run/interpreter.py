@@ -301,6 +301,15 @@ class Interpreter:
         self._failed_task: int | None = None
         self.look_first: LookFirst | None = None
         self._is_cancelled = False
+        self._going_on: tuple[_TaskRun, _TaskStream] | None = None      # of the run that goes on, or the last one
+
+    def n_run(self) -> int:
+        """Return the number of tasks completed in the run that goes on, or in the last one; any thread may ask."""
+        return 0 if self._going_on is None else self._going_on[0].n_run
+
+    def n_made(self) -> int:
+        """Return the number of tasks made so far."""
+        return 0 if self._going_on is None else sum(isinstance(node, TaskInstance) for node in list(self._going_on[1].nodes))
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Run every task: at each wait of the plan the tasks made so far, the others at the end.
@@ -316,6 +325,7 @@ class Interpreter:
         writes = tuple(tuple(param.role.writes for param in use.kernel.memory_params) for use in self.plan.kernels)
         stream = _TaskStream(self.plan, bindings, tasks, OrderRules(self.plan.structure, bindings.groups, writes), order_seed,
                          self._turn)
+        self._going_on = (tasks, stream)
         enumerate_tasks(self.plan, bindings, stream, lambda: tasks.n_run)
         self._stream = tuple(stream.nodes)
         self._bindings = bindings

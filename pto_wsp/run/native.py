@@ -66,6 +66,8 @@ class Engine:
         self.recorder = Recorder(self.runtime, plan.rules, infer=plan.infer or watched, prunes=not watched, max_tasks=max_tasks,
                                  poison=watched, written_by=artifact)
         self._fingerprint: tuple[object, ...] | None = None
+        self._runs = False
+        self._result: Any = None     # of the run that goes on, or the last one
         self._overflow: SimResult | None = None
         self._tensors: Any = None
         self._pool: Any = None
@@ -109,11 +111,15 @@ class Engine:
         options.execute.prints = printed
         if self._watch is not None:
             options.execute.sanitizer = self._watch.open(bindings, self._tensors[1])
-        result = ffi.new("pto_execute_result *")
+        result = self._result = ffi.new("pto_execute_result *")
         self._pool = _pool(self.runtime, self.threads)
         status = lib.PTO_OK if self.look_first is None or reuse else self._look(options, result, bindings)
         if status == lib.PTO_OK:
-            status = lib.pto_run(self._pool, self.recorder.raw, options, result)
+            self._runs = True
+            try:
+                status = lib.pto_run(self._pool, self.recorder.raw, options, result)
+            finally:
+                self._runs = False
         if printed != ffi.NULL:
             self._prints = read_prints(self.runtime, printed, self.plan, shortened)
         if self._watch is not None:
@@ -224,6 +230,16 @@ class Engine:
         self._cancel[0] = 1
         if self._pool is not None:
             self.runtime.lib.pto_pool_cancel_run(self._pool, self._cancel)
+
+    def n_run(self) -> int:
+        """Return the number of tasks completed in the run that goes on, or in the last one; any thread may ask."""
+        if self._result is None:
+            return 0
+        return int(self._result.n_run) + (int(self.runtime.lib.pto_pool_n_run(self._pool, self._cancel)) if self._runs else 0)
+
+    def n_made(self) -> int:
+        """Return the number of tasks made so far."""
+        return int(self.recorder.raw_columns().total_tasks)
 
     def take_prints(self) -> Prints:
         """Return what the last run printed, once."""

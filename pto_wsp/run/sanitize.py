@@ -81,6 +81,16 @@ def shown_elements(name: str, shape: Sequence[int], strides: Sequence[int], offs
     """
     if not offsets.size:
         return name
+    block = element_block(shape, strides, offsets)
+    parts = [str(low) if high == low + 1 else f"{low}:{high}" for low, high in block]
+    return f"{name}[{', '.join(parts)}]" if parts else name
+
+
+def element_block(shape: Sequence[int], strides: Sequence[int], offsets: Offsets) -> tuple[tuple[int, int], ...]:
+    """Return the smallest block of a tensor that contains the elements at `offsets`: of each dimension the first index and the end.
+
+    Strides and offsets are in elements; offsets count from the tensor's lowest address, and there is at least one.
+    """
     rest = offsets.astype(np.int64)
     index: dict[int, Offsets] = {}
     for dim in sorted(range(len(shape)), key=lambda d: -abs(strides[d])):
@@ -88,11 +98,7 @@ def shown_elements(name: str, shape: Sequence[int], strides: Sequence[int], offs
         at = np.zeros_like(rest) if step == 0 or shape[dim] == 1 else np.minimum(rest // step, shape[dim] - 1)
         rest = rest - at * step
         index[dim] = shape[dim] - 1 - at if strides[dim] < 0 else at
-    parts = []
-    for dim in range(len(shape)):
-        low, high = int(index[dim].min()), int(index[dim].max())
-        parts.append(str(low) if low == high else f"{low}:{high + 1}")
-    return f"{name}[{', '.join(parts)}]" if parts else name
+    return tuple((int(index[dim].min()), int(index[dim].max()) + 1) for dim in range(len(shape)))
 
 
 # -- the library's report ----------------------------------------------------------------------------------------------

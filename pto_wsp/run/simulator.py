@@ -56,6 +56,8 @@ class LastWait(IntEnum):
     READY = 13
 
 
+# by PTO_STALL_ in pto_abi.h; 0 is a mark without a reason
+STALL_REASONS = ("", "CHANNEL_EMPTY_WAIT", "CHANNEL_FULL_WAIT", "DATA_READ_WAIT", "EVENT_WAIT")
 # what a task waits for at a window, by the window's unit
 WAITS_FOR_ROOM: Mapping[LastWait, WindowUnit] = {
     LastWait.WINDOW: WindowUnit.TASKS, LastWait.BYTES: WindowUnit.BYTES, LastWait.ENTRIES: WindowUnit.ENTRIES,
@@ -186,6 +188,23 @@ def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
 MAX_RECORDED_TASKS = 1 << 20
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionColumns:
+    """The bound regions of all tasks, a row a memory parameter: those of task t are begin[t] .. begin[t + 1].
+
+    `address`: of the first element. `extent`, `stride`: [row, 2], in elements.
+    """
+
+    begin: Column
+    address: Column
+    extent: Column
+    stride: Column
+
+
+_ARG = np.dtype([("data", np.int64), ("extent", np.int64, 2), ("stride", np.int64, 2), ("buffer", np.int32), ("flags", np.int32),
+                 ("elem_bytes", np.int32), ("reserved", np.int32)])     # pto_arg
+
+
 class Recorder:
     """A record of the task stream, in the runtime library's memory."""
 
@@ -214,6 +233,15 @@ class Recorder:
         return tuple(RecordedArg(int(arg.buffer), int(ffi.cast("intptr_t", arg.data)), (arg.extent[0], arg.extent[1]),
                                  (arg.stride[0], arg.stride[1]), arg.elem_bytes)
                      for arg in (raw.args[k] for k in range(raw.arg_begin[task], raw.arg_begin[task + 1])))
+
+    def regions(self) -> RegionColumns:
+        """Return a copy of the bound regions of all tasks in the record."""
+        ffi, raw = self.runtime.ffi, self.raw_columns()
+        n = int(raw.n_tasks)
+        begin = np.frombuffer(ffi.buffer(raw.arg_begin, 8 * (n + 1)), np.int64).copy() if n else np.zeros(1, np.int64)
+        size = int(begin[-1]) * _ARG.itemsize
+        rows = np.frombuffer(ffi.buffer(raw.args, size), _ARG) if size else np.zeros(0, _ARG)
+        return RegionColumns(begin, rows["data"].copy(), rows["extent"].copy(), rows["stride"].copy())
 
     def columns(self) -> RecordColumns:
         """Return a copy of the record's columns."""

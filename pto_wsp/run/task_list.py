@@ -7,11 +7,14 @@ copy[b=1](x=X[1, 0:4], y=Y[1, 0:4])
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import ProgramStateError, RecordLimitError
+from pto_wsp.ir.kernel import MemoryParam, Role
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.text import listed, wrap_text
 from pto_wsp.run.bound import Array, Bindings, Number
@@ -19,31 +22,56 @@ from pto_wsp.run.failures import task_name
 from pto_wsp.run.orchestrator import Made, MarkInstance, PlacedView, Released, TaskInstance
 from pto_wsp.run.pipelines import enumerate_tasks
 from pto_wsp.run.record import MarkFlag
-from pto_wsp.run.sanitize import shape_and_strides, shown_elements
+from pto_wsp.run.sanitize import element_block, shape_and_strides, shown_elements
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRegion:
+    """What a task uses of a tensor through one parameter: the smallest block that contains it, as first index and end of each dimension.
+
+    `extent`: the rows and columns that are bound; fewer than the tile's for a tail. `block` is empty for a region without elements.
+    """
+
+    param: str
+    role: Role
+    tensor: str
+    dtype: str
+    shape: tuple[int, ...]
+    block: tuple[tuple[int, int], ...]
+    extent: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ListedTask:
-    """One task: its name with indices, the indices alone, and for each parameter the bound region or number as text."""
+    """One task: its name with indices, the indices alone, and for each parameter the bound region or number as text.
+
+    `axes`: the name of each index, as a number for a constant. `regions`: the regions as numbers.
+    """
 
     name: str
     kernel: str
     index: tuple[int, ...]
     arguments: tuple[tuple[str, str], ...]
+    axes: tuple[str, ...] = ()
+    regions: tuple[TaskRegion, ...] = ()
 
     def __str__(self) -> str:
         return wrap_text(listed(f"{self.name}(", tuple(f"{name}={value}" for name, value in self.arguments), ",", ")"))
 
 
-class TaskList(tuple[ListedTask, ...]):
-    """Tasks in program order; prints one per line."""
+class TaskList(tuple[ListedTask, ...], Displayed):
+    """Tasks in program order; prints one per line, and a notebook shows them as a grid."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
         return "\n".join(map(str, self)) or "(no tasks)"
+
+    def __repr__(self) -> str:
+        return f"TaskList({counted(len(self), 'task')})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
@@ -119,8 +147,16 @@ def _listed(plan: TaskPlan, bindings: Bindings, task: TaskInstance) -> ListedTas
     regions = dict(zip((param.name for param in kernel.memory_params), (_region(plan, bindings, view) for view in task.views), strict=True))
     numbers = dict(zip((param.name for param in kernel.scalar_params), map(_number, task.scalars), strict=True))
     arguments = regions | numbers
+    used = tuple(_used(plan, bindings, param, view) for param, view in zip(kernel.memory_params, task.views, strict=True))
     return ListedTask(task_name(plan, task.submit, task.index), kernel.name, task.index,
-                      tuple((param.name, arguments[param.name]) for param in kernel.params))
+                      tuple((param.name, arguments[param.name]) for param in kernel.params), tuple(task.submit.labels), used)
+
+
+def _used(plan: TaskPlan, bindings: Bindings, param: MemoryParam, view: PlacedView) -> TaskRegion:
+    ref = plan.tensors[view.slot].ref
+    shape, strides = shape_and_strides(plan, bindings, view.slot)
+    block = block_of(shape, strides, view.offset, view.extent, view.stride)
+    return TaskRegion(param.name, param.role, ref.shown, str(ref.dtype), tuple(shape), block, view.extent)
 
 
 def _number(value: Number) -> str:
@@ -129,11 +165,29 @@ def _number(value: Number) -> str:
 
 def _region(plan: TaskPlan, bindings: Bindings, view: PlacedView) -> str:
     """Return the smallest block of the tensor that contains the region, as index text."""
-    slot = plan.tensors[view.slot]
+    name = plan.tensors[view.slot].ref.shown
     if 0 in view.extent:
-        return f"{slot.ref.shown}[nothing]"
+        return f"{name}[nothing]"
     shape, strides = shape_and_strides(plan, bindings, view.slot)
-    lowest = sum(min(0, (extent - 1) * stride) for extent, stride in zip(shape, strides, strict=True))
-    ends = [[0, (extent - 1) * stride] for extent, stride in zip(view.extent, view.stride, strict=True)]
-    corners = np.array([view.offset - lowest + row + col for row in ends[0] for col in ends[1]], np.int64)
-    return shown_elements(slot.ref.shown, shape, strides, corners)
+    return shown_elements(name, shape, strides, _corners(shape, strides, view.offset, view.extent, view.stride))
+
+
+def block_of(shape: Sequence[int], strides: Sequence[int], offset: int, extent: Sequence[int],
+             steps: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return the smallest block of a tensor that contains a strided region: first index and end of each dimension; () for no elements.
+
+    `offset`: of the region's first element from the tensor's; strides and steps in elements.
+    """
+    if 0 in extent or 0 in shape:
+        return ()
+    return element_block(shape, strides, _corners(shape, strides, offset, extent, steps))
+
+
+def _corners(shape: Sequence[int], strides: Sequence[int], offset: int, extent: Sequence[int],
+             steps: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Return the corners of a region, in elements from the tensor's lowest address."""
+    lowest = sum(min(0, (n - 1) * stride) for n, stride in zip(shape, strides, strict=True))
+    corners = [offset - lowest]
+    for n, step in zip(extent, steps, strict=True):
+        corners += [corner + (n - 1) * step for corner in corners] if n > 1 else []
+    return np.array(corners, np.int64)

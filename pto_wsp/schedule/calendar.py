@@ -20,7 +20,7 @@ import numpy as np
 from pto_wsp.calls import user_calls
 from pto_wsp.errors import PolicyValueError
 from pto_wsp.schedule.keys import KeyLike, trace_keys
-from pto_wsp.schedule.policy import Key, Policy
+from pto_wsp.schedule.policy import Key, Policy, key_code
 from pto_wsp.schedule.support import Directive, enforced, refused
 from pto_wsp.source import here
 from pto_wsp.wording import counted
@@ -108,7 +108,8 @@ class Calendar(Policy):
 
     def __repr__(self) -> str:
         if self.worker is not None:
-            return f"calendar({self.worker!r}, {self.position!r})"
+            assert self.position is not None
+            return f"Calendar.of(lambda t: ({key_code(self.worker.node)}, {key_code(self.position.node)}))"
         import hashlib  # slow to import, and only printing needs it
 
         digest = hashlib.sha256(repr((self.table, self.starts)).encode()).hexdigest()[:16]

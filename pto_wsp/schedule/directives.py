@@ -5,7 +5,7 @@ Each policy is data: it can be printed, compared, and written to and read from J
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -32,6 +32,7 @@ _AT_ONCE = enforced("a task may run once it is submitted")
 class RoundRobin(Policy):
     """Dispatch by the submission index modulo n."""
 
+    spelled: ClassVar[Mapping[str, str]] = {"round_robin": "DispatchPolicy.round_robin({num_aicpus})"}
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.round_robin", enforced(f"each task has its home {_IN_TIME}"), _PLACES),)
     kind: Literal["round_robin"] = "round_robin"
@@ -42,6 +43,7 @@ class RoundRobin(Policy):
 class Affinity(Policy):
     """Dispatch by the key modulo n: tasks with equal keys share an executor."""
 
+    spelled: ClassVar[Mapping[str, str]] = {"affinity": "DispatchPolicy.affinity({key}, {num_aicpus})"}
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.affinity", _HOME, _PLACES),)
     kind: Literal["affinity"] = "affinity"
@@ -53,6 +55,7 @@ class Affinity(Policy):
 class Hash(Policy):
     """Dispatch by FNV-1a-64 of the key's 8 little-endian bytes, modulo n."""
 
+    spelled: ClassVar[Mapping[str, str]] = {"hash": "DispatchPolicy.hash({key}, {num_aicpus})"}
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.hash", _HOME, _PLACES),)
     kind: Literal["hash"] = "hash"
@@ -64,6 +67,7 @@ class Hash(Policy):
 class DispatchBy(Policy):
     """Dispatch by fn(t) modulo n."""
 
+    spelled: ClassVar[Mapping[str, str]] = {"dispatch_by": "DispatchPolicy.dispatch_by({key}, {num_aicpus})"}
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.dispatch_by", _HOME, _PLACES),)
     kind: Literal["dispatch_by"] = "dispatch_by"
@@ -75,6 +79,7 @@ class DispatchBy(Policy):
 class DispatchSteal(Policy):
     """Dispatch from one queue that all executors share; n defaults to the number of AICPUs of the arch."""
 
+    spelled: ClassVar[Mapping[str, str]] = {"work_steal": "DispatchPolicy.work_steal({num_aicpus})"}
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
         Directive("dispatch.work_steal", enforced(f"executors share one queue {_IN_TIME}"), _PLACES),)
@@ -127,6 +132,12 @@ STREAMS = (Directive("streams", *_STREAM), Directive("stream_by", *_STREAM))
 class Timing(Policy):
     """When submitted tasks are released; `TimingPolicy` constructs the values."""
 
+    spelled: ClassVar[Mapping[str, str]] = {
+        "immediate": "TimingPolicy.immediate",
+        "batched": "TimingPolicy.batched({n})",
+        "interleaved": "TimingPolicy.interleaved({n})",
+        "rate_limit": "TimingPolicy.rate_limit({tasks_per_ms})",
+    }
     said_as: ClassVar[str] = "timing.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
         Directive("timing.immediate", _AT_ONCE, enforced("a task is submitted when its turn comes")),
@@ -252,6 +263,12 @@ _INFERRED = refused("the runtime infers edges from overlapping views and cannot 
 class Deps(Policy):
     """Where edges come from: overlapping regions, exact tensor matches, the workload's structure, or structure and regions."""
 
+    spelled: ClassVar[Mapping[str, str]] = {
+        "exact": "Deps.infer_tensor_map_exact()",
+        "overlap": "Deps.infer_bytes_overlap()",
+        "explicit": "Deps.explicit()",
+        "hybrid": "Deps.hybrid()",
+    }
     said_as: ClassVar[str] = "task_graph.deps.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
         Directive("task_graph.deps.exact", enforced("edges come from equal regions; that none overlap in part is proved, or refused"),
@@ -290,6 +307,11 @@ class Deps(Policy):
 class Pools(Policy):
     """What an executor is: an AICPU (single), a core of the task's unit (by_exec_unit), or a member of the pool of a key (custom)."""
 
+    spelled: ClassVar[Mapping[str, str]] = {
+        "single": "Pools.single()",
+        "by_exec_unit": "Pools.by_exec_unit()",
+        "custom": "Pools.custom({key})",
+    }
     said_as: ClassVar[str] = "task_graph.pools.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
         Directive("task_graph.pools.single", enforced(f"each AICPU is one executor {_IN_TIME}"),
@@ -323,6 +345,11 @@ class Pools(Policy):
 class ReadyPolicy(Policy):
     """Which ready task starts first: fifo, work_steal (an idle executor takes tasks of others), or priority(fn)."""
 
+    spelled: ClassVar[Mapping[str, str]] = {
+        "fifo": "ReadyPolicy.fifo()",
+        "work_steal": "ReadyPolicy.work_steal()",
+        "priority": "ReadyPolicy.priority({key})",
+    }
     said_as: ClassVar[str] = "task_graph.ready.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
         *(Directive(f"task_graph.ready.{kind}", enforced(f"an executor takes ready tasks in this order {_IN_TIME}"), _QUEUES)
@@ -353,6 +380,10 @@ class ReadyPolicy(Policy):
 class StartPolicy(Policy):
     """When execution starts: with the first task, after orchestration, or once n tasks are submitted."""
 
+    spelled: ClassVar[Mapping[str, str]] = {
+        "after_orchestration": "StartPolicy.after_orchestration()",
+        "threshold": "StartPolicy.threshold({n})",
+    }
     said_as: ClassVar[str] = "task_graph.start.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
         Directive("task_graph.start.immediate", _AT_ONCE, _AT_ONCE),
@@ -378,6 +409,7 @@ class StartPolicy(Policy):
 class TracePolicy(Policy):
     """What a task costs in simulated time: the cycles of the arch model (none), or cost_fn(t) (cycles)."""
 
+    spelled: ClassVar[Mapping[str, str]] = {"none": "TracePolicy.none()", "cycles": "TracePolicy.cycles({key})"}
     said_as: ClassVar[str] = "task_graph.trace.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
         Directive("task_graph.trace.none", enforced("a task takes the cycles that the arch model gives"), enforced("nothing is simulated")),

@@ -28,15 +28,16 @@ from pto_wsp.errors import KeyTraceError, PtoError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
-from pto_wsp.schedule.policy import KeyExpr, shown_value
+from pto_wsp.schedule.policy import OUTSIDE_TABLE, KeyExpr, shown_value
 from pto_wsp.source import here, is_internal
 
 # -- numbers of a process ----------------------------------------------------------------------------------------------
+_CALLS = 8       # of a key's function: a random number below 4 is the same twice in one of 4 cases, eight times in one of 16384
 _ASKED = {builtins.hash: "hash", builtins.id: "id"}
 
 
 def process_number(function: object) -> str:
-    """Return "hash" or "id" if a function, or one that it names in its own module, names that builtin; "" otherwise."""
+    """Return "hash" or "id" if a function, or one that it names in its own module, names that builtin or `__hash__`; "" otherwise."""
     todo, seen = [function], set[int]()
     while todo:
         each = todo.pop()
@@ -47,6 +48,8 @@ def process_number(function: object) -> str:
         if not isinstance(each, FunctionType) or id(each) in seen:
             continue
         seen.add(id(each))
+        if "__hash__" in (*each.__code__.co_names, *each.__code__.co_consts):      # x.__hash__(), getattr(x, "__hash__")()
+            return "hash"
         for value in _named(each):
             for builtin, name in _ASKED.items():
                 if value is builtin:
@@ -261,7 +264,6 @@ class TaskNames(_NoValue):
 _Part = TypeVar("_Part", BracketIndices, LoopName, TaskKernel, TaskTags)
 KeyTable: TypeAlias = "Mapping[str | KernelNamed | None, object]"
 KeyLike: TypeAlias = "Callable[[TaskNames], object] | str | Symbolic | KeyExpr | KeyTable"
-OUTSIDE_TABLE = "kernel of the table"    # the name that stands for the kernels that a table does not have
 
 
 def trace_key(key: KeyLike, what: str) -> KeyExpr:
@@ -292,7 +294,7 @@ def trace_keys(key: KeyLike, what: str, count: int) -> tuple[KeyExpr, ...]:
 
 
 def _traced(key: KeyLike, what: str, read: Callable[[object], tuple[KeyExpr, ...]]) -> tuple[KeyExpr, ...]:
-    """Return `read` of the key's result; a function is called twice, and both results must agree.
+    """Return `read` of the key's result; a function is called several times, and all results must agree.
 
     Raises: S103 for a function whose result does not depend on the task alone: an address, a hash of text, a random number, a count of
     its calls.
@@ -311,8 +313,9 @@ def _traced(key: KeyLike, what: str, read: Callable[[object], tuple[KeyExpr, ...
         raise KeyTraceError(f"the key of {what} calls {asked}(), which answers otherwise in each process", here(),
                             expected="a key that is the same in each process",
                             help="DispatchPolicy.hash(key, n) hashes the number that a key gives; number names yourself")
-    tasks = TaskNames(), TaskNames()    # both stay alive, so that their ids differ
-    first, second = (read(_call(key, task, what)) for task in tasks)
+    tasks = [TaskNames() for _ in range(_CALLS)]    # all stay alive, so that their ids differ
+    first, *others = (read(_call(key, task, what)) for task in tasks)
+    second = next((other for other in others if other != first), first)
     if first != second:
         raise KeyTraceError(f"the key of {what} gives other numbers each time that it is called", here(),
                             expected="an expression of the task alone", found=f"{first[0]!r}, then {second[0]!r}" if len(first) == 1

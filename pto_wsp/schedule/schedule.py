@@ -34,7 +34,7 @@ from pto_wsp.schedule.directives import (
     WindowMode,
     by_unit,
 )
-from pto_wsp.schedule.policy import Executors, Key, KeyExpr, Policy, shown_value
+from pto_wsp.schedule.policy import Executors, Key, KeyExpr, Policy, code_of, shown_value
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 
@@ -260,9 +260,100 @@ class Schedule(Policy, Displayed):
             parts = (graph.deps, graph.pools, graph.ready, graph.start, graph.trace, *graph.windows)
             yield from ((part.directive, repr(part)) for part in parts if part is not None)
 
+    @property
+    def code(self) -> str:
+        """The calls that make the schedule, to paste behind a workload: `.dispatch(DispatchPolicy.round_robin(4)).streams(2)`.
+
+        A calendar that is a table stands there as `Calendar(...)`: its text is `str(schedule.calendar)`, for Calendar.from_text.
+        """
+        return "".join(self.calls)
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The calls of `code`, one each."""
+        calls = [f".named({self.name!r})"] if self.name else []
+        calls += [f".{name}({code_of(value)})" for name, value in self.__dict__.items()
+                  if name not in ("name", "task_graph", "spatial_map", "calendar") and value is not None]
+        calls += [f".spatial_map({self.spatial_map.grid!r})"] if self.spatial_map is not None else []
+        calls += [f".calendar({self.calendar!r})"] if self.calendar is not None else []
+        if self.task_graph is not None:
+            said = ", ".join(f"{name}={value!r}" for name, value in self.task_graph.__dict__.items() if value is not None)
+            calls.append(f".task_graph({said})")
+        return tuple(calls)
+
+    def diff(self, other: Schedule | Scheduled) -> ScheduleDifference:
+        """Return what this schedule says otherwise than another: a line a directive.
+
+        Raises: S102 for a value that is no schedule.
+        """
+        match other:
+            case Schedule():
+                return ScheduleDifference(self, other)
+            case Scheduled():
+                return ScheduleDifference(self, other.schedule)
+            case _:
+                raise no_schedule(other)
+
     def __repr__(self) -> str:
         directives = ", ".join(text for _, text in self.directives())
         return f"Schedule({(self.name + ': ') if self.name else ''}{directives or 'default'})"
+
+
+_DEFAULTS: Mapping[str, str] = {
+    "dispatch": "one executor, or on an arch with cores all of them", "streams": "one stream", "stream_by": "one stream",
+    "timing": "a task is released as it is submitted", "calendar": "none", "spatial_map": "none",
+    "task_graph.deps": "Deps.hybrid(): edges from structure and from regions", "task_graph.pools": "Pools.single()",
+    "task_graph.ready": "ReadyPolicy.fifo()", "task_graph.start": "with the first task", "task_graph.trace": "cycles of the arch model",
+    "task_graph.window": f"{DEFAULT_WINDOW_TASKS:,} tasks, stall",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScheduleDifference(Displayed):
+    """What the schedule `mine` says otherwise than the schedule `theirs`. `rows`: (directive, mine, theirs), "" for what is not said."""
+
+    mine: Schedule
+    theirs: Schedule
+
+    @property
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        """The directives that differ, by their parts: (`dispatch`, what mine says, what theirs says)."""
+        mine, theirs = (_parts(schedule) for schedule in (self.mine, self.theirs))
+        return tuple((part, mine.get(part, ""), theirs.get(part, "")) for part in dict.fromkeys((*mine, *theirs))
+                     if mine.get(part) != theirs.get(part))
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def __str__(self) -> str:
+        lines = []
+        for part, mine, theirs in self.rows:
+            default = f"default ({default_of(part)})"
+            lines.append(f"{part}: {mine or default}, was {theirs or default}")
+        return "\n".join(lines) or "the schedules are the same"
+
+    def __repr__(self) -> str:
+        return f"ScheduleDifference({', '.join(part for part, _, _ in self.rows) or 'none'})"
+
+
+def default_of(part: str) -> str:
+    """Return what holds where a schedule does not set a part, in words."""
+    name, _, unit = part.partition(" ")
+    return "not bounded" if unit not in ("", "tasks") else _DEFAULTS[name]
+
+
+def _parts(schedule: Schedule) -> dict[str, str]:
+    """Return what a schedule says, by parts; a task graph says where its edges come from in any case."""
+    parts = {part_of_directive(name): text for name, text in schedule.directives()}
+    return parts if schedule.task_graph is None else {**parts, "task_graph.deps": repr(schedule.deps)}
+
+
+def part_of_directive(name: str) -> str:
+    """Return the part of a schedule that a directive sets: `dispatch` of `dispatch.hash`, `task_graph.window bytes` of such a window."""
+    parts = name.split(".")
+    if parts[:2] == ["task_graph", "window"]:
+        return f"task_graph.window {parts[2]}"
+    return ".".join(parts[:2 if parts[0] == "task_graph" else 1])
 
 
 class Scheduled(ABC):
@@ -292,5 +383,10 @@ def schedule_of(given: object, workload: wl.Workload) -> Schedule:
             raise PolicyValueError("the schedule belongs to another workload", here(), expected=f"the workload `{workload.name}` itself",
                                    found=f"`{given.node.name}`, which has other tasks", help="pass its schedule alone: w.schedule")
         case _:
-            raise PolicyValueError("this is no schedule", here(), expected="a Schedule, or the workload under one: w.dispatch(...)",
-                                   found=repr(given))
+            raise no_schedule(given)
+
+
+def no_schedule(given: object) -> PolicyValueError:
+    """Return the error for a value that stands where a schedule is wanted."""
+    return PolicyValueError("this is no schedule", here(), expected="a Schedule, or the workload under one: w.dispatch(...)",
+                            found=shown_value(given))

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from pto_wsp import doors
 from pto_wsp.ir import workload as wl
-from pto_wsp.passes.pipeline import Reached
+from pto_wsp.passes.pipeline import PassRun, Reached
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import check_directives, check_strict, enforced_part, read_arch, read_options
@@ -49,8 +50,10 @@ def compile_workload(asked: Asked) -> Compiled:
         return target.compile(request)
 
 
-def lower_workload(asked: Asked, until: object) -> tuple[str, tuple[Reached, ...]]:
-    """Return the name of a pass, and what it gives of a workload: one IR for each plan, kernel or tile program. until: None for the last.
+def lower_workload(asked: Asked, until: object) -> tuple[str, tuple[Reached, ...], tuple[PassRun, ...]]:
+    """Return the name of a pass, what it gives of a workload (one IR for each plan, kernel or tile program), and each pass that ran.
+
+    until: None for the last pass.
 
     Raises: C114 for a name that no pass of the target has; what compiling raises up to there.
     """
@@ -62,9 +65,11 @@ def lower_workload(asked: Asked, until: object) -> tuple[str, tuple[Reached, ...
     request = _request(asked, target, started, name)
     if name is None:
         name = request.runner.until = next(step.name for step in reversed(steps) if step.name not in request.runner.left_out)
+    if request.options.verify_passes:
+        request.runner.compare = doors.late_module("pto_wsp.run.pass_check").difference_of
     with blaming(request.runner):
         target.lower(request)
-    return name, tuple(request.runner.reached)
+    return name, tuple(request.runner.reached), tuple(request.runner.ran)
 
 
 def _without_alias(asked: Asked) -> Asked:

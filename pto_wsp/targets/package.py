@@ -24,7 +24,7 @@ from pto_wsp.npu.check.writes import check_writes
 from pto_wsp.npu.emit.orchestration import orchestration_path
 from pto_wsp.npu.emit.package import DeviceKernel, device_kernels, direction
 from pto_wsp.npu.isa.tile_program import Space, TileProgram
-from pto_wsp.npu.isa.tile_program_text import print_program
+from pto_wsp.npu.isa.tile_program_text import print_listing, print_program
 from pto_wsp.npu.plan.arguments import tensor_directions
 from pto_wsp.npu.plan.model import NpuKernel, NpuPlan
 from pto_wsp.npu.plan.passes import NPU_PASSES, PART_PASSES
@@ -140,7 +140,7 @@ def lower_for_device(request: CompileRequest, change: Callable[[TaskPlan], TaskP
             _program(request, use, number, {})
 
 
-class _Package(NamedTuple):
+class _PackageParts(NamedTuple):
     """The files of a package, its manifest, not sealed yet, and what was found out about it."""
 
     files: Mapping[str, str]
@@ -148,7 +148,7 @@ class _Package(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def _package(request: CompileRequest, made: Planned, plan: TaskPlan, spell: Spell) -> _Package:
+def _package(request: CompileRequest, made: Planned, plan: TaskPlan, spell: Spell) -> _PackageParts:
     arch, dumps = request.arch, dict(request.dumps)
     npu = plan_for_npu(plan, arch, kernels_observer(dumps) if request.options.dump else None, request.runner)
     programs = tuple(_program(request, use, number, dumps) for number, use in enumerate(npu.kernels))
@@ -157,7 +157,7 @@ def _package(request: CompileRequest, made: Planned, plan: TaskPlan, spell: Spel
     raise_all([finding.error for finding in checks if finding.error is not None])
     kernels = device_kernels(npu, programs)
     files = {**dumps, **_listings(npu, kernels), **spell(npu, kernels)}
-    return _Package(files, _manifest(request, npu, kernels, checks), checks)
+    return _PackageParts(files, _manifest(request, npu, kernels, checks), checks)
 
 
 def _key(request: CompileRequest, plan: TaskPlan, steering: Mapping[int, np.ndarray]) -> str:
@@ -180,7 +180,7 @@ def _listings(npu: NpuPlan, kernels: Sequence[DeviceKernel]) -> Mapping[str, str
     """The plan and every kernel as they are emitted, for people and for `inspect`."""
     return {
         "ir/plan.wsp": print_npu_plan(npu),
-        **{f"ir/kernels/{kernel.name}.wsp": print_program(kernel.program) for kernel in kernels if kernel.program is not None},
+        **{f"ir/kernels/{kernel.name}.wsp": print_listing(kernel.program) for kernel in kernels if kernel.program is not None},
     }
 
 

@@ -143,7 +143,7 @@ class Edges(Sequence[Edge]):
     """All edges between the tasks and barriers of a record, sorted by target; computed on demand."""
 
     def __init__(self, columns: RecordColumns) -> None:
-        self._columns = columns
+        self.columns = self._columns = columns
         self._marked = MarkedEdges(columns, MOST_RESOLVED) if len(columns.mark_node) else None
 
     def into(self, tasks: Sequence[int] | Array) -> EdgeTable:

@@ -24,14 +24,15 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.calls import user_calls
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import RecordLimitError
 from pto_wsp.ir.execution_rules import Release, WindowUnit
 from pto_wsp.ir.flow import AwaitEvent, Consume, Receive, RecordEvent, Send, walk
 from pto_wsp.ir.plan import PlanCommunication, TaskPlan
 from pto_wsp.run.failures import RecordNames
-from pto_wsp.run.record import NodeKind, RecordColumns
-from pto_wsp.run.simulator import WAITS_FOR_ROOM, LastWait, SimResult
-from pto_wsp.source import here
+from pto_wsp.run.record import NodeKind, RecordColumns, Stall
+from pto_wsp.run.simulator import STALL_REASONS, WAITS_FOR_ROOM, LastWait, SimResult
+from pto_wsp.source import UNKNOWN, Span, here
 from pto_wsp.timing.edges import Edge, TaskLike, find_task
 from pto_wsp.timing.graph import RunGraph
 from pto_wsp.timing.marked_edges import Completion, Moment
@@ -47,6 +48,19 @@ _AFTER = {
     "submit": "when it had been submitted", "dispatch": "when its AICPU dispatched it", "calendar": "when the calendar came to it",
 }
 
+# causes of the makespan, as Chain.causes names them: what people read
+CAUSE_NAMES: Mapping[str, str] = {
+    "task": "the last task", "executor": "executors at work", "edge": "tasks waited for", "memory": "slower for others in memory",
+    "latency": "latency of edges", "late": "late executors", "window": "window full", "bytes": "window of bytes full",
+    "entries": "window of entries full", "edges": "window of edges full", "ready": "window of ready tasks full",
+    "mark": "waits of processes", "CHANNEL_EMPTY_WAIT": "empty channels", "CHANNEL_FULL_WAIT": "full channels", "DATA_READ_WAIT": "reads",
+    "EVENT_WAIT": "events", "release": "timing", "start": "start policy", "submit": "submission", "dispatch": "dispatch and retirement",
+    "calendar": "calendar", "not": "unknown",
+}
+
+# causes of delays while no task of the chain runs, by kind of step, where they are called otherwise
+_CAUSES = {"edge": "latency", "executor": "late", "retire": "dispatch"}
+
 
 # -- chains ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,8 @@ class Step:
     """An interval of a chain in cycles: a task runs (`kind` "task"), or something delays the next task.
 
     `held`: what the task waited for last, or what causes the delay: edge, executor, window, bytes, entries, edges, ready, mark,
-    release, start, submit, dispatch, retire, calendar; "not": nothing.
+    release, start, submit, dispatch, retire, calendar; "not": nothing. For a task, `behind`: what the next task of the chain waited for
+    while this one ran, as `Chain.causes` names it; `pool`: that of its executor; `slower`: its cycles for others in memory.
     """
 
     begin: int
@@ -63,6 +78,14 @@ class Step:
     text: str
     task: int | None
     held: str
+    behind: str = ""
+    pool: int = 0
+    slower: int = 0
+
+    @property
+    def cause(self) -> str:
+        """What the cycles of the step are put down to, but for those lost in memory: a name of `Chain.causes`."""
+        return self.behind if self.kind == "task" else _CAUSES.get(self.kind, self.kind)
 
 
 def merge_submissions(steps: Iterable[Step]) -> Iterator[Step]:
@@ -87,7 +110,7 @@ def _merge_run(run: Sequence[Step]) -> Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Displayed):
     """Consecutive steps that account for the end of the last task."""
 
     steps: tuple[Step, ...]
@@ -110,6 +133,31 @@ class Chain:
         for step in self.steps:
             by_kind[step.kind] += step.end - step.begin
         return dict(by_kind)
+
+    @property
+    def causes(self) -> Mapping[str, int]:
+        """Cycles by what they are to be put down to, most first; their sum is that of `cycles`.
+
+        While a task of the chain runs, the next one waits: its cycles count for what the next one waits for (edge, executor, window, bytes,
+        entries, edges, ready, calendar, mark, or the stall of a process as in `stats.stalls`). Those of the last task count for what held
+        itself, or for `task` where no other task did. `memory`: cycles that tasks of the chain took longer for others in memory. What
+        delays a task while none runs counts for itself: submit, dispatch (with the retirement), release, start, calendar,
+        `latency` of edges, `late` executors.
+        """
+        found: Counter[str] = Counter()
+        for step in self.steps:
+            found["memory"] += step.slower
+            found[step.cause] += step.end - step.begin - step.slower
+        return {cause: cycles for cause, cycles in found.most_common() if cycles}
+
+    @property
+    def pools(self) -> Mapping[int, int]:
+        """Cycles by pool, most first, in which a task of the chain ran while the next one waited for its executor."""
+        found: Counter[int] = Counter()
+        for step in self.steps:
+            if step.behind == "executor":
+                found[step.pool] += step.end - step.begin - step.slower
+        return dict(found.most_common())
 
     def __str__(self) -> str:
         n = len(self.steps)
@@ -156,8 +204,8 @@ class Cause:
 
 @user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True, eq=False)
-class Explanation:
-    """One task in simulated time, in cycles.
+class Explanation(Displayed):
+    """One task in simulated time, in cycles. `span`: the user's line.
 
     `completed`: when the task's AICPU had retired it, so that successors saw its end. `cost`: the task's cycles without contention for
     memory.
@@ -176,6 +224,7 @@ class Explanation:
     cause: Cause
     waits: tuple[TaskWait, ...]
     explainer: Explainer
+    span: Span = UNKNOWN
 
     def chain(self) -> Chain:
         """Return the chain of causes from the start of the run to the completion of this task."""
@@ -213,6 +262,7 @@ class Explainer:
         self._complete, self._executor, self._held, self._held_by = times.complete, times.executor, times.held, times.held_by
         self._names = RecordNames(plan, columns)
         self._completion = Completion(columns, times.submit, times.complete)
+        self._pools = sim.pool
 
     def explain(self, wanted: TaskLike | None) -> Explanation:
         """Return why a task ran when it did; None: the task that completed last.
@@ -226,7 +276,7 @@ class Explainer:
         return Explanation(task, self._names[task], self._names.span_of(task).short, int(self._submit[task]), int(self._ready[task]),
                            int(self._start[task]), int(self._end[task]), int(self._complete[task]),
                            int(self._columns.task_cost[task]), int(self._executor[task]),
-                           self.cause(task), waits, self)
+                           self.cause(task), waits, self, self._names.span_of(task))
 
     # -- single causes -------------------------------------------------------------------------------------------------
 
@@ -268,7 +318,7 @@ class Explainer:
             case LastWait.NOT:
                 return Moment(0)
             case LastWait.SUBMIT:
-                return self._submission(task)
+                return self._submission(task)[0]
             case LastWait.START:
                 return self._opening(task)
             case _:
@@ -321,22 +371,40 @@ class Explainer:
 
     # -- chains of causes ----------------------------------------------------------------------------------------------
 
+    def last_chain(self) -> Chain:
+        """Return the chain of causes of the task that completed last, which makes up the makespan."""
+        return self.chain(int(self._complete.argmax()))
+
     def chain(self, task: int) -> Chain:
         """Return the chain of causes from the start of the run to the completion of a task."""
         steps = self._retirement(task, int(self._complete[task]))
         seen: set[int] = set()
         current: int | None = task
+        behind = "task"
         while current is not None and current not in seen:
             seen.add(current)
-            kind = LastWait(int(self._held[current])).name.lower()
-            steps.append(Step(int(self._start[current]), int(self._end[current]), "task", f"{current} {self._names[current]}",
-                              current, kind))
-            current = self._step_back(steps, current, kind)
+            at = len(steps)
+            before, waited_for = self._step_back(steps, current)
+            is_last = current == task
+            steps.insert(at, self._task_step(current, waited_for if is_last and before is not None else behind))
+            current, behind = before, waited_for
         steps.reverse()
         return Chain(tuple(merge_submissions(steps)))
 
-    def _step_back(self, steps: list[Step], task: int, kind: str) -> int | None:
-        """Append the steps between the start of a task and the end of its cause; return the causing task, None at the start of the run."""
+    def _task_step(self, task: int, behind: str) -> Step:
+        begin, end = int(self._start[task]), int(self._end[task])
+        return Step(begin, end, "task", f"{task} {self._names[task]}", task, self._held_name(task), behind,
+                    self._pools[self._executor[task]], max(0, end - begin - int(self._columns.task_cost[task])))
+
+    def _held_name(self, task: int) -> str:
+        return LastWait(int(self._held[task])).name.lower()
+
+    def _step_back(self, steps: list[Step], task: int) -> tuple[int | None, str]:
+        """Append the steps between the start of a task and the end of its cause.
+
+        Return the causing task, None at the start of the run, and what the end of that task made possible, as `Chain.causes` names it.
+        """
+        kind, behind = self._held_name(task), self._behind(task)
         until, moment, cycles = int(self._start[task]), self._moment(task), self._plan.rules.dispatch_cycles
         if cycles:
             steps.append(Step(until - cycles, until, "dispatch", f"the dispatch of {task}", None, "dispatch"))
@@ -346,14 +414,40 @@ class Explainer:
             if moment.time < until:
                 steps.append(Step(moment.time, until, kind, text, None, kind))
             if moment.task is not None and moment.is_taken:
-                until, kind = moment.time, LastWait(int(self._held[moment.task])).name.lower()
+                until, kind = moment.time, self._held_name(moment.task)
                 text, moment = self.cause(moment.task).text, self._moment(moment.task)
                 continue
             if moment.task is None or not moment.is_submitted:
                 steps += [] if moment.task is None else self._retirement(moment.task, moment.time)
-                return moment.task
+                return moment.task, behind or "edge"
             until, kind, text = moment.time, "submit", f"the submission of {moment.task} {self._names[moment.task]}"
-            moment = self._submission(moment.task)
+            moment, cause = self._submission(moment.task)
+            behind = behind or cause
+
+    def _behind(self, task: int) -> str:
+        """Return what the end of another task does for this one, by what held it; "" for what no other task's end decides."""
+        held, by = LastWait(int(self._held[task])), int(self._held_by[task])
+        match held:
+            case LastWait.EDGE | LastWait.MARK:
+                return self._stall(by, task) or held.name.lower()
+            case LastWait.CALENDAR if by < 0:
+                return ""
+            case LastWait.EXECUTOR | LastWait.CALENDAR:
+                return held.name.lower()
+            case _:
+                return held.name.lower() if held in WAITS_FOR_ROOM else ""
+
+    def _stall(self, node: int, task: int) -> str:
+        """Return why a process stalls at a mark before a task, as in `Stats.stalls`; "" for a node that is no mark, or where none stalls.
+
+        A process that waits at a channel for a task of its own waits for an edge.
+        """
+        at = int(np.searchsorted(self._columns.mark_node, node))
+        if node < 0 or at >= len(self._columns.mark_node) or self._columns.mark_node[at] != node:
+            return ""
+        stall, streams = Stall(int(self._columns.mark_stall[at])), self._columns.task_stream
+        by = self._completion.of(node)[1].task if stall in (Stall.CHANNEL_EMPTY, Stall.CHANNEL_FULL) else None
+        return "edge" if by is not None and streams[by] == streams[task] else STALL_REASONS[stall]
 
     def _retirement(self, task: int, until: int) -> list[Step]:
         """Return the step between the end of a task and the time at which successors saw the end, if any."""
@@ -376,29 +470,35 @@ class Explainer:
         until = int(self._start[task]) - self._plan.rules.dispatch_cycles
         by_time = np.argsort(self._submit, kind="stable")
         for latest in map(int, by_time[:np.searchsorted(self._submit[by_time], until, side="right")][::-1]):
-            first = self._submission(latest)
+            first, _ = self._submission(latest)
             while first.task is not None and first.is_submitted:
-                first = self._submission(first.task)
+                first, _ = self._submission(first.task)
             if first.task is None:
                 return Moment(int(self._submit[latest]), latest, is_submitted=True)
         return Moment(0)
 
-    def _submission(self, task: int) -> Moment:
-        """Return the event that a stream waited for before it submitted a task."""
-        time = int(self._submit[task])
+    def _submission(self, task: int) -> tuple[Moment, str]:
+        """Return the event that a stream waited for before it submitted a task.
+
+        With it comes what the end of another task does for the submission, as `Chain.causes` names it; "" after another submission.
+        """
+        time, behind = int(self._submit[task]), ""
         if time == 0:
-            return Moment(0)
+            return Moment(0), behind
         held, by = LastWait(int(self._held[task])), int(self._held_by[task])
+        if held in WAITS_FOR_ROOM or held is LastWait.MARK:
+            behind = self._behind(task)
         if held is LastWait.READY and by >= 0:
-            return Moment(time, by, is_taken=True)
+            return Moment(time, by, is_taken=True), behind
         if held in WAITS_FOR_ROOM and by >= 0:
-            return Moment(int(self._complete[by]), by)
+            return Moment(int(self._complete[by]), by), behind
         if held is LastWait.MARK and by >= 0:
-            return self._completion.of(by)[1]
+            return self._completion.of(by)[1], behind
         mark = self._completion.blocking_mark_before(task)
         if mark is not None and self._completion.of(mark)[0] == time:
-            return self._completion.of(mark)[1]
-        return self._submitted_after(task, time)
+            return self._completion.of(mark)[1], self._stall(mark, task) or "mark"
+        moment = self._submitted_after(task, time)
+        return moment, "" if moment.is_submitted or moment.task is None else "ready" if moment.is_taken else "window"
 
     def _submitted_after(self, task: int, time: int) -> Moment:
         """Return the stream's previous submission if its cost delayed this one; otherwise the completion that freed a window slot."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,20 @@ from pto_wsp.calls import user_calls
 from pto_wsp.doors import Displayed
 from pto_wsp.errors import TaskNameError
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.kernel import MemoryParam
 from pto_wsp.ir.plan import Place, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.run.bound import Bindings
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import MarkFlag, NodeKind, RecordColumns, RecordedArg
-from pto_wsp.run.sanitize import MemoryBox, element_text, shared_addresses
+from pto_wsp.run.sanitize import MemoryBox, element_text, shape_and_strides, shared_addresses
 from pto_wsp.run.simulator import Recorder
+from pto_wsp.run.task_list import TaskRegion, block_of
 from pto_wsp.source import here
+from pto_wsp.timing.arguments import flag
 from pto_wsp.timing.edges import DATA_REASONS, Edge, Edges, TaskJoin, TaskLike, find_task
+from pto_wsp.timing.graph_export import MOST_UNFOLDED, dot_of_calls, dot_of_tasks, networkx_of_calls, networkx_of_tasks, write_dot
+from pto_wsp.timing.graph_fold import FoldedGraph, fold
 from pto_wsp.values import dataclass
 from pto_wsp.wording import both_ends, counted
 
@@ -62,6 +68,43 @@ class Regions:
     def tensor(self, edge: Edge) -> str:
         """Return the name of the tensor of an edge's arguments; "" for an edge without arguments."""
         return "" if edge.arg < 0 else self._plan.tensors[self._task(edge.target).places[edge.arg & 0xFFFF].slot].ref.shown
+
+    def regions_of(self, task: int) -> tuple[TaskRegion, ...]:
+        """Return what a task uses of its tensors, in the order of its memory parameters; nothing once the record holds another run.
+
+        Tensors that bodies make are left out where the place in the tensor does not follow from the task's indices.
+        """
+        if self._recorder is None or self._bindings is None or self._recorder.generation != self._generation:
+            return ()
+        submit = self._task(task)
+        params = self._plan.kernels[submit.kernel].kernel.memory_params
+        found = (self._region_of(task, submit, param, place, raw)
+                 for param, place, raw in zip(params, submit.places, self._recorder.args_of(task), strict=True))
+        return tuple(region for region in found if region is not None)
+
+    def rows_written(self, tasks: Sequence[int]) -> tuple[int, ...]:
+        """Return the rows of the first output (or first argument) of tasks of one call; nothing once the record holds another run."""
+        if not tasks or self._recorder is None or self._recorder.generation != self._generation:
+            return ()
+        places = self._task(tasks[0]).places
+        if not places:
+            return ()
+        first = next((k for k, place in enumerate(places) if place.role.writes), 0)
+        raw = self._recorder.raw_columns()
+        return tuple(raw.args[raw.arg_begin[task] + first].extent[0] for task in tasks)
+
+    def _region_of(self, task: int, submit: Submit, param: MemoryParam, place: Place, raw: RecordedArg) -> TaskRegion | None:
+        assert self._bindings is not None
+        slot = self._plan.tensors[place.slot]
+        shape, strides = shape_and_strides(self._plan, self._bindings, place.slot)
+        offset = self._offset(task, submit, place)
+        if not slot.fresh:
+            array = self._bindings.arrays[place.slot]
+            offset = (raw.address - int(array.__array_interface__["data"][0])) // raw.elem_bytes
+        if offset is None:
+            return None
+        block = block_of(shape, strides, offset, raw.extent, raw.stride)
+        return TaskRegion(param.name, param.role, slot.ref.shown, str(slot.ref.dtype), tuple(shape), block, raw.extent)
 
     def _conflicts(self, source: int, target: int) -> Iterator[ElementConflict]:
         if self._recorder is None or self._recorder.generation != self._generation:
@@ -128,7 +171,7 @@ _SHOWN = 1000      # edges in a printed graph
 _COUNTED = 1 << 22
 
 
-class EdgeList(Sequence[Edge]):
+class EdgeList(Sequence[Edge], Displayed):
     """Edges of a graph; prints one per line."""
 
     def __init__(self, graph: RunGraph, edges: Sequence[Edge]) -> None:
@@ -144,6 +187,11 @@ class EdgeList(Sequence[Edge]):
         return isinstance(other, EdgeList | tuple | list) and self._edges == tuple(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def rows(self) -> tuple[tuple[str, str, str, str], ...]:
+        """The edges as text: source, target, reasons, the user's lines."""
+        return tuple(self._graph.described(edge) for edge in self._edges)
 
     def __str__(self) -> str:
         return "\n".join(self._graph.describe(edge) for edge in self._edges) or "no edges"
@@ -174,6 +222,11 @@ class RunGraph(Displayed):
         """The joins of many tasks with many successors."""
         return self.edges.barriers
 
+    @property
+    def kernels(self) -> Sequence[str]:
+        """The kernel's name of each task."""
+        return self._names.kernels()
+
     def columns(self) -> Mapping[str, np.ndarray[Any, Any]]:
         """Return the edges as columns, sorted by target: `pandas.DataFrame(graph.columns())`.
 
@@ -185,6 +238,35 @@ class RunGraph(Displayed):
         kinds, at = np.unique(bits, return_inverse=True)
         words = np.array([", ".join(Edge(0, 0, int(kind)).reasons) for kind in kinds], object)
         return {"source": source, "target": target, "reasons": words[at]}
+
+    def folded(self) -> FoldedGraph:
+        """Return the graph folded at the workload's calls: a node a call with its tasks, an edge a kind of dependency with its count.
+
+        Of more than 2^18 edges those of the record are counted: a join counts once for each task before and behind it.
+        """
+        return fold(self._names, self.edges.columns, self.edges)
+
+    def to_dot(self, path: str | Path | None = None, *, folded: bool | None = None) -> str | Path:
+        """Return the graph as DOT for Graphviz, or write it to a file and return its path.
+
+        folded: a node a call in place of a node a task; None: from 200 tasks on.
+
+        Raises: C108 if the file cannot be written, T205 for other values.
+        """
+        folds = len(self.tasks) >= MOST_UNFOLDED if folded is None else flag("to_dot", "folded", folded)
+        text = dot_of_calls(self.folded()) if folds else dot_of_tasks(self.tasks, self.edges)
+        return text if path is None else write_dot(text, path)
+
+    def to_networkx(self, *, folded: bool = False) -> Any:
+        """Return the graph for networkx: a DiGraph of tasks by number with `name` and `kernel`, edges with `reasons`.
+
+        A barrier is a negative number. folded: a MultiDiGraph of calls with `tasks`, edges with `reasons` and `count`.
+
+        Raises: C120 where networkx is not installed, T205 for another value of `folded`.
+        """
+        if flag("to_networkx", "folded", folded):
+            return networkx_of_calls(self.folded())
+        return networkx_of_tasks(self.tasks, self.kernels, self.edges)
 
     def edges_into(self, task: TaskLike) -> EdgeList:
         """Return the edges into a task. `task`: its number, its name, or (kernel, indices).
@@ -225,9 +307,14 @@ class RunGraph(Displayed):
 
     def describe(self, edge: Edge) -> str:
         """Return an edge as a line of text: both tasks, the reasons with elements, and the source lines."""
+        source, target, reason, lines = self.described(edge)
+        return f"{source} → {target}  {reason}" + f"  ({lines})" * bool(lines)
+
+    def described(self, edge: Edge) -> tuple[str, str, str, str]:
+        """Return an edge as text: source, target, the reasons with elements, and the source lines."""
         _check_edge(edge)
         lines = " → ".join(dict.fromkeys(self._names.span_of(task).short for task in (edge.source, edge.target) if task >= 0))
-        return f"{self._end(edge.source)} → {self._end(edge.target)}  {self.reason(edge)}" + f"  ({lines})" * bool(lines)
+        return self._end(edge.source), self._end(edge.target), self.reason(edge), lines
 
     def _end(self, number: int) -> str:
         return f"barrier {-number}" if number < 0 else f"{number} {self.tasks[number]}"
@@ -273,7 +360,7 @@ class PathStep:
     reason: str
 
 
-class CriticalPath(Sequence[PathStep]):
+class CriticalPath(Sequence[PathStep], Displayed):
     """The tasks of the longest chain. `cycles`: its length, including the delays of marks."""
 
     def __init__(self, graph: RunGraph, tasks: Sequence[int], costs: Sequence[int], cycles: int) -> None:

@@ -100,12 +100,20 @@ class Completion:
 
     def blocking_mark_before(self, task: int) -> int | None:
         """Return the last mark at which a task's stream blocked before the task; None if there is none."""
-        node = int(self.before_in_stream[self._columns.task_node[task]])
-        while node >= 0:
-            if self._columns.node_kind[node] == NodeKind.MARK and self._columns.mark_flags[self._mark(node)] & MarkFlag.BLOCKS:
-                return node
-            node = int(self.before_in_stream[node])
-        return None
+        node = self._last_blocking[int(self._columns.task_node[task])] if self._last_blocking else -1
+        return None if node < 0 else node
+
+    @cached_property
+    def _last_blocking(self) -> Sequence[int]:
+        """By node: the last mark before it at which its stream blocked, -1 if there is none. Empty for a record without such marks."""
+        blocks = np.zeros(len(self._columns.node_kind), np.bool_)
+        blocks[self._columns.mark_node[(self._columns.mark_flags & MarkFlag.BLOCKS) != 0]] = True
+        if not blocks.any():
+            return ()
+        last: list[int] = []       # a node comes after the one before it in its stream
+        for before, is_blocking in zip(self.before_in_stream.tolist(), blocks[self.before_in_stream].tolist(), strict=True):
+            last.append(-1 if before < 0 else before if is_blocking else last[before])
+        return last
 
     @cached_property
     def before_in_stream(self) -> Array:

@@ -18,6 +18,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.calls import user_calls
 from pto_wsp.check.outputs import check_exact
+from pto_wsp.doors import Displayed
 from pto_wsp.errors import ProgramStateError, RecordLimitError, raise_all
 from pto_wsp.ir.execution_rules import ExecutionRules
 from pto_wsp.ir.plan import TaskPlan
@@ -25,6 +26,7 @@ from pto_wsp.ir.waits import has_waits
 from pto_wsp.passes.context import Context
 from pto_wsp.passes.passes import SCHEDULE_PASSES
 from pto_wsp.passes.pipeline import Runner
+from pto_wsp.progress import tell
 from pto_wsp.run.bound import Bindings
 from pto_wsp.run.failures import SimulationEnded, ended_error
 from pto_wsp.run.interpreter import Interpreter
@@ -192,6 +194,7 @@ class LongStream:
     def feed(self, raw: Any) -> None:
         """Simulate the next chunk of tasks: a pto_columns."""
         tasks = RecordedTasks(self._runtime, raw, self._columns, self._bindings)
+        tell(tasks.n_tasks)
         fields = task_fields(tasks, self._plan)
         edges = edges_under(tasks, self._recorded, self._plan, fields.lane, self._lanes)
         with_fields, alive = columns_with(tasks, fields, edges, mark_delays(tasks, self._plan))
@@ -360,7 +363,7 @@ def _has_edges(stream: _RecordStream, plan: TaskPlan) -> bool:
 # -- the user's result -------------------------------------------------------------------------------------------------
 @user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True, eq=False)
-class Simulation:
+class Simulation(Displayed):
     """The result of `Program.simulate`. Later runs of the program do not change it."""
 
     schedule: Schedule

@@ -17,124 +17,13 @@ from pto_wsp.ir.execution_rules import WindowUnit
 from pto_wsp.ir.flow import Consume, Receive, Send, walk
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.record import RecordColumns, Stall
-from pto_wsp.run.simulator import WAITS_FOR_ROOM, SimResult
+from pto_wsp.run.simulator import STALL_REASONS, SimResult
+from pto_wsp.timing.explain import Chain
+from pto_wsp.timing.figures import ChannelStats, ControlStats, ExecutorStats, KernelTable, PoolStats, ResourceStats, StallStats, WindowStats
 from pto_wsp.timing.marked_edges import Completion
+from pto_wsp.timing.verdict import RunVerdict, verdict_of
 from pto_wsp.values import dataclass
 from pto_wsp.wording import counted
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutorStats:
-    """One executor in simulated time, in cycles; busy + waiting + late + idle is the makespan.
-
-    `waiting`: idle while a task of its own waited for others. `late`: idle while a ready task of its pool was on another executor's list,
-    or while its AICPU was busy with other tasks.
-    """
-
-    busy: int
-    waiting: int
-    idle: int
-    tasks: int
-    late: int = 0
-    pool: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PoolStats:
-    """The executors of one pool: their number, and the cycles of all their tasks without contention for memory."""
-
-    pool: int
-    executors: int
-    work: int
-
-
-@dataclass(frozen=True, slots=True)
-class WindowStats:
-    """A window, in its unit: stalls of streams waiting for room, their cycles, and the largest occupancy of one stream.
-
-    For a window that is only counted (BENCHMARK): the times that a task found no room.
-    """
-
-    size: int
-    stalls: int
-    stall_cycles: int
-    high_water: int
-    unit: WindowUnit = WindowUnit.TASKS
-
-
-@dataclass(frozen=True, slots=True)
-class StallStats:
-    """One reason for stalls of processes: number and cycles, summed over processes."""
-
-    reason: str
-    count: int
-    cycles: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelStats:
-    """A channel: its depth, the tokens sent through it, and its largest occupancy."""
-
-    name: str
-    depth: int
-    tokens: int
-    high_water: int
-
-
-@dataclass(frozen=True, slots=True)
-class ControlStats:
-    """The cost of a task on the control processors in cycles, and their number.
-
-    `in_a_row`: the number of tasks that the busiest stream submits.
-    """
-
-    submit: int = 0
-    dispatch: int = 0
-    retire: int = 0
-    aicpus: int = 1
-    in_a_row: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceStats:
-    """A bounded resource, by the name of its stall: size ("" if unbounded), largest use, stalls and their cycles."""
-
-    name: str
-    size: str
-    high_water: str
-    stalls: int
-    cycles: int
-
-
-# by PTO_STALL_ in pto_abi.h; 0 is a mark without a reason
-STALL_REASONS = ("", "CHANNEL_EMPTY_WAIT", "CHANNEL_FULL_WAIT", "DATA_READ_WAIT", "EVENT_WAIT")
-_STALLED = {
-    "CHANNEL_EMPTY_WAIT": "empty channels: processes mostly waited for tokens",
-    "CHANNEL_FULL_WAIT": "full channels: processes mostly waited for tokens to be received",
-    "DATA_READ_WAIT": "reads: the orchestrator mostly waited for data that it reads",
-    "EVENT_WAIT": "events: processes mostly waited for them",
-}
-# by what delayed the chain of causes: a Held, or a kind of step without a task
-_HELD = {
-    "edge": "latency: what tasks wait for mostly took its time to reach them",
-    "executor": "lateness: tasks were ready, and their executors mostly took no others",
-    "window": "the window: the orchestrator mostly waited for a slot",
-    "bytes": "the window of bytes: the orchestrator mostly waited for memory of intermediates",
-    "entries": "the window of entries: the orchestrator mostly waited for arguments of tasks to retire",
-    "edges": "the window of edges: the orchestrator mostly waited for dependencies to be done with",
-    "ready": "the window of ready tasks: the orchestrator mostly waited for executors to take some",
-    "mark": "marks: processes mostly waited for others",
-    "release": "timing: tasks were mostly held until it released them",
-    "start": "the start policy: tasks were mostly held until it let them run",
-    "submit": "submission: the orchestrator needed the time to submit tasks",
-    "dispatch": "dispatch: AICPUs needed most of the time to dispatch and retire tasks",
-    "retire": "dispatch: AICPUs needed most of the time to dispatch and retire tasks",
-    "calendar": "the calendar: tasks were mostly held until it came to them",
-    "not": "nothing that is known: tasks started as soon as they were submitted",
-}
-_HELD_BY = {unit: held.name.lower() for held, unit in WAITS_FOR_ROOM.items()}
-_BUSY = 0.95           # of the makespan: an executor busy for so long has no slack
-_MUCH_MEMORY = 0.25
 
 
 @user_calls(leave_out=("__init__",))
@@ -146,7 +35,7 @@ class Stats(Displayed):
     total demand exceeded the bandwidth of the shared memory. `memory_bound`: the cycles in which the shared memory moves the bytes of all
     tasks; 0 if the arch does not bound it.
     `intermediate_bytes`: the peak native memory of tensors allocated in bodies, which the window bounds. `n_cores`: the cores of the
-    arch; 0 if it has as many as a schedule names.
+    arch; 0 if it has as many as a schedule names. `advice`: the sentence of the advice on the run, if it was asked for.
     """
 
     task_count: int
@@ -166,7 +55,9 @@ class Stats(Displayed):
     memory_bound: int = 0
     n_cores: int = 0
     more_windows: tuple[WindowStats, ...] = ()
-    causes: Callable[[], Mapping[str, int]] | None = field(default=None, compare=False, repr=False)    # cycles of the chain, by kind
+    advice: str = field(default="", compare=False, repr=False)
+    by_kernel: Callable[[], KernelTable] | None = field(default=None, compare=False, repr=False)
+    chain: Callable[[], Chain] | None = field(default=None, compare=False, repr=False)     # that of the task that completed last
 
     def __call__(self) -> Stats:
         """Return the figures themselves, so that `program.stats()` is `program.stats`."""
@@ -182,6 +73,11 @@ class Stats(Displayed):
         return {"executor": np.arange(len(self.executors))} | of
 
     @property
+    def kernels(self) -> KernelTable:
+        """The tasks of each kernel: number, cycles, waiting, wall time; none for a run of more tasks than a record keeps."""
+        return KernelTable(()) if self.by_kernel is None else self.by_kernel()
+
+    @property
     def windows(self) -> tuple[WindowStats, ...]:
         """All windows, by unit."""
         return (self.window, *self.more_windows)
@@ -193,11 +89,10 @@ class Stats(Displayed):
         The maximum of: the critical path; each pool's work divided by its executors; the bytes of all tasks through the shared memory; the
         control processors' time to submit, or to dispatch and retire, all tasks.
         """
-        pools = self.pools or (PoolStats(0, max(1, len(self.executors)), self.work),)
         control = self.control
         served = (control.dispatch + control.retire) * self.task_count
         handed_out = max(control.submit * max(0, control.in_a_row - 1), -(-served // control.aicpus))
-        return max(self.critical_path, handed_out, self.memory_bound, *(-(-pool.work // pool.executors) for pool in pools))
+        return max(self.critical_path, handed_out, self.memory_bound, *(-(-pool.work // pool.executors) for pool in self.shared_pools))
 
     @property
     def gap(self) -> float:
@@ -205,63 +100,29 @@ class Stats(Displayed):
         return self.total_cycles / self.lower_bound - 1 if self.lower_bound else 0.0
 
     @property
-    def dominated_by(self) -> str:
-        """What most of the makespan is spent on, in words.
+    def verdict(self) -> RunVerdict:
+        """What bounds the run, as data: what makes the lower bound of a run that is at it, else the largest share of the chain of causes.
 
-        The kind with the most cycles in the chain of causes of the task that completed last, as in explain().chain(). Without a chain, or
-        for more than 65536 tasks, the figures decide.
+        Without a chain, or for more than 65536 tasks, the figures decide. See docs/explaining.md.
         """
-        if self.total_cycles == 0:
-            return "nothing: there are no tasks"
-        shares = self.causes() if self.causes is not None else {}
-        held = max(shares, key=lambda kind: shares[kind], default=None)
-        if held is None or held == "task":
-            return self._by_figures(of_chain=held is not None)
-        if held == "mark":
-            longest = self._longest_stall
-            return _HELD[held] if longest is None else _STALLED[longest.reason]
-        return _HELD[held]
+        return verdict_of(self, None if self.chain is None else self.chain())
 
-    def _by_figures(self, *, of_chain: bool) -> str:
-        """Return what dominates by the figures. `of_chain`: the chain shows that the control processors do not dominate."""
-        if self.critical_path >= self.total_cycles or self._memory_share > _MUCH_MEMORY or self._busiest.busy >= _BUSY * self.total_cycles:
-            return self._work()
-        fullest = max(self.windows, key=lambda window: window.stall_cycles)
-        if fullest.stall_cycles > 0.5 * self.total_cycles:
-            return _HELD[_HELD_BY[fullest.unit]]
-        longest = self._longest_stall
-        if longest is not None and longest.cycles > 0.5 * self.total_cycles:
-            return _STALLED[longest.reason]
-        control, n_tasks = self.control, self.task_count
-        if not of_chain and control.submit * n_tasks > 0.9 * self.total_cycles:
-            return _HELD["submit"]
-        if not of_chain and (control.dispatch + control.retire) * n_tasks > 0.5 * self.total_cycles * control.aicpus:
-            return _HELD["dispatch"]
-        return self._work()
+    def causes(self) -> Mapping[str, int]:
+        """Return the cycles of the makespan by what they are to be put down to, most first, as `explain().chain().causes`.
 
-    def _work(self) -> str:
-        """Return why tasks themselves dominate."""
-        if self.critical_path >= self.total_cycles:
-            return "the critical path: one chain of dependent tasks takes all the time"
-        if self._memory_share > _MUCH_MEMORY:
-            return f"memory: tasks took {self._memory_share:.0%} longer because all cores share it"
-        if self._busiest.busy < _BUSY * self.total_cycles:
-            late, waiting, idle = (sum(column) for column in zip(*((e.late, e.waiting, e.idle) for e in self.executors), strict=True))
-            if late > max(waiting, idle):
-                return "lateness: tasks were ready, and those executors idle that may not take them"
-            if waiting:
-                return "waiting: executors were idle while their tasks waited for others"
-            if self.critical_path > 0.5 * self.total_cycles:
-                return f"the critical path: one chain of dependent tasks takes {self.critical_path / self.total_cycles:.0%} of the time"
-        if len(self.executors) == 1:
-            return "work on the one executor: more executors would help"
-        pool = [executor for executor in self.executors if executor.pool == self._busiest.pool]
-        which = f" of pool {self._busiest.pool}" * (len(pool) < len(self.executors))
-        spread = self._busiest.busy * len(pool) / max(1, sum(executor.busy for executor in pool))
-        if len(pool) == 1:
-            return f"work on the one executor{which}: more of them would help"
-        return f"work, spread evenly: only more executors{which} would help" if spread < 1.05 else \
-            f"imbalance: the busiest executor{which} has {spread:.2f} times the average work"
+        Nothing for a run whose chain of causes is not looked for.
+        """
+        return {} if self.chain is None else self.chain().causes
+
+    @property
+    def dominated_by(self) -> str:
+        """What bounds the run, in words: the text of `verdict`."""
+        return self.verdict.text
+
+    @property
+    def shared_pools(self) -> tuple[PoolStats, ...]:
+        """The pools; one of all executors where none are known."""
+        return self.pools or (PoolStats(0, max(1, len(self.executors)), self.work),)
 
     @property
     def cores_used(self) -> int:
@@ -269,16 +130,9 @@ class Stats(Displayed):
         return sum(executor.tasks > 0 for executor in self.executors)
 
     @property
-    def _busiest(self) -> ExecutorStats:
-        return max(self.executors, key=lambda executor: executor.busy)
-
-    @property
-    def _memory_share(self) -> float:
+    def memory_share(self) -> float:
+        """The cycles that tasks lost to others in memory, as a fraction of those that they take alone."""
         return self.memory_cycles / max(1, self.work)
-
-    @property
-    def _longest_stall(self) -> StallStats | None:
-        return max(self.stalls, key=lambda stall: stall.cycles, default=None)
 
     @property
     def resources(self) -> tuple[ResourceStats, ...]:
@@ -313,7 +167,7 @@ _SHOWN = 16
 def stats_text(stats: Stats) -> str:
     """Return the figures as text for a terminal."""
     n, total = len(stats.executors), max(1, stats.total_cycles)
-    pools = stats.pools or (PoolStats(0, n, stats.work),)
+    pools = stats.shared_pools
     shares = [f"work {pool.work} on {counted(pool.executors, 'executor')}" + f" of pool {pool.pool}" * (len(pools) > 1)
               for pool in pools]
     shares += [f"memory {stats.memory_bound}"] * bool(stats.memory_cycles)
@@ -346,11 +200,21 @@ def stats_text(stats: Stats) -> str:
     return "\n".join(lines)
 
 
+Array = np.ndarray[Any, Any]
 _MOST_MARKS = 1 << 17
 
 
 def channel_stats(plan: TaskPlan, columns: RecordColumns, sim: SimResult) -> tuple[ChannelStats, ...]:
     """Return the channels of a stream with their tokens; empty for a stream with more marks than _MOST_MARKS."""
+    stats = []
+    for declared, (_, levels) in zip(plan.channels, channel_levels(plan, columns, sim), strict=False):
+        sent = int((np.diff(levels, prepend=0) > 0).sum())
+        stats.append(ChannelStats(declared.name, declared.depth, sent, max(0, int(levels.max(initial=0)))))
+    return tuple(stats)
+
+
+def channel_levels(plan: TaskPlan, columns: RecordColumns, sim: SimResult) -> tuple[tuple[Array, Array], ...]:
+    """Return the tokens in each channel: times of changes in cycles, and the number from then on; empty beyond _MOST_MARKS marks."""
     if sim.tasks is None or columns.first_node > 0 or not plan.channels or len(columns.mark_node) > _MOST_MARKS:
         return ()
     ends = {item.site: (item.channel, isinstance(item, Send)) for item in walk(plan.body) if isinstance(item, Send | Receive | Consume)}
@@ -360,8 +224,8 @@ def channel_stats(plan: TaskPlan, columns: RecordColumns, sim: SimResult) -> tup
         channel, is_sent = ends.get(site, (-1, False))
         if channel >= 0 and stall == (Stall.NONE if is_sent else Stall.CHANNEL_EMPTY):
             changes[channel].append((completion.of(node)[0], node, 1 if is_sent else -1))
-    stats = []
-    for declared, moves in zip(plan.channels, changes, strict=True):
-        steps = np.array([step for _, _, step in sorted(moves)], np.int64)
-        stats.append(ChannelStats(declared.name, declared.depth, int((steps > 0).sum()), max(0, int(np.cumsum(steps).max(initial=0)))))
-    return tuple(stats)
+    levels = []
+    for moves in changes:
+        rows = np.array(sorted(moves), np.int64).reshape(-1, 3)
+        levels.append((rows[:, 0], np.cumsum(rows[:, 2])))
+    return tuple(levels)

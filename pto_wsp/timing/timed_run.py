@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +15,14 @@ from pto_wsp.ir.execution_rules import WindowRule
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import RecordColumns
-from pto_wsp.run.simulator import WAITS_FOR_ROOM, LastWait, SimResult
+from pto_wsp.run.simulator import STALL_REASONS, WAITS_FOR_ROOM, LastWait, SimResult
 from pto_wsp.source import here
 from pto_wsp.timing.edges import Edges
-from pto_wsp.timing.explain import Explainer
+from pto_wsp.timing.explain import Chain, Explainer
+from pto_wsp.timing.figures import ControlStats, ExecutorStats, KernelStats, KernelTable, PoolStats, StallStats, WindowStats
 from pto_wsp.timing.graph import CriticalPath, Regions, RunGraph, critical_path
 from pto_wsp.timing.marked_edges import Completion
-from pto_wsp.timing.stats import STALL_REASONS, ControlStats, ExecutorStats, PoolStats, StallStats, Stats, WindowStats, channel_stats
+from pto_wsp.timing.stats import Stats, channel_stats
 from pto_wsp.timing.trace import Causes, Home, Trace
 from pto_wsp.values import dataclass
 
@@ -38,6 +41,7 @@ class TimedRun:
     compile_time_ms: float
     regions: Regions | None = None
     arch: Arch | None = None
+    known_chain: list[Chain] = field(default_factory=list, repr=False)     # the chain of causes, once it was asked for
 
     @property
     def stats(self) -> Stats:
@@ -56,14 +60,39 @@ class TimedRun:
         return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, windows[0], self.execute_time_ms, self.compile_time_ms,
                      stalls, self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control,
                      memory_bound=self._memory_bound(), n_cores=self._n_cores(), more_windows=windows[1:],
-                     causes=self._cycles_by_cause if self._has_chain else None)
+                     by_kernel=self.kernels, chain=self.chain if self._has_chain else None)
 
     @property
     def _has_chain(self) -> bool:
         return self.sim.tasks is not None and self.columns.first_node == 0 and 0 < self.sim.n_tasks <= _MOST_CHAINED
 
-    def _cycles_by_cause(self) -> Mapping[str, int]:
-        return self.explainer.explain(None).chain().cycles
+    def kernels(self, wall_ns: np.ndarray[Any, Any] | None = None) -> KernelTable:
+        """Return the figures of each kernel, most cycles first. `wall_ns`: by task, how long it ran on this machine."""
+        times, names = self.sim.tasks, [use.kernel.name for use in self.plan.kernels]
+        if times is None or self.columns.first_node > 0:
+            return KernelTable(())
+        known = {name: at for at, name in enumerate(dict.fromkeys(names))}
+        kernel = np.array([known[name] for name in names], np.int64)[self.columns.task_kernel]
+
+        def total(column: np.ndarray[Any, Any]) -> list[int]:
+            found = np.zeros(len(known), np.int64)
+            np.add.at(found, kernel, column)
+            return found.tolist()
+
+        count = np.bincount(kernel, minlength=len(known))
+        cycles, waiting = total(times.end - times.start), total(times.start - times.submit)
+        wall = [None] * len(known) if wall_ns is None else total(wall_ns)
+        rows = (KernelStats(name, int(count[at]), cycles[at], waiting[at], wall[at]) for name, at in known.items() if count[at])
+        return KernelTable(tuple(sorted(rows, key=lambda row: -row.cycles)))
+
+    def chain(self) -> Chain:
+        """Return the chain of causes of the task that completed last.
+
+        Raises: R115 when there are more tasks than a record keeps.
+        """
+        if not self.known_chain:
+            self.known_chain.append(self.explainer.last_chain())
+        return self.known_chain[0]
 
     def _n_aicpus(self) -> int:
         """Return the number of AICPUs; for a calendar by keys, the number its keys name (each AICPU has one executor in every pool)."""
@@ -109,12 +138,23 @@ class TimedRun:
 
         Raises: R115 when there are more tasks than a record keeps.
         """
+        return self._trace_with(self._causes)
+
+    @property
+    def lanes(self) -> Trace:
+        """The trace without what delayed each task, which takes longer to find than all else: enough to draw it.
+
+        Raises: R115 when there are more tasks than a record keeps.
+        """
+        return self._trace_with(lambda: None)
+
+    def _trace_with(self, causes: Callable[[], Causes | None]) -> Trace:
         sim, columns, times = self.sim, self.columns, self.sim.tasks
         if times is None:
             raise RecordLimitError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
         return Trace(times.start, times.end, times.ready, times.executor, columns.task_kernel,
                      tuple(use.kernel.name for use in self.plan.kernels), RecordNames(self.plan, columns), len(sim.busy), sim.total_cycles,
-                     self._homes(), None if self.arch is None else self.arch.clock_ghz, self._causes())
+                     self._homes(), None if self.arch is None else self.arch.clock_ghz, causes(), lambda: self.stats)
 
     def _homes(self) -> tuple[Home, ...]:
         """Return the home of each executor. Executors are numbered pool by pool, and within a pool AICPU by AICPU."""

@@ -8,7 +8,7 @@ ended, and those ready but not running.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,11 +16,12 @@ import numpy as np
 
 from pto_wsp.calls import user_calls
 from pto_wsp.doors import Displayed
-from pto_wsp.errors import ArgumentKindError, CommandError
+from pto_wsp.errors import CommandError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import RecordColumns, WallTimes
 from pto_wsp.source import here
+from pto_wsp.timing.arguments import file_path
 from pto_wsp.values import dataclass
 from pto_wsp.wording import counted
 
@@ -46,16 +47,6 @@ def write_perfetto(trace: Trace, path: Path) -> Path:
     except OSError as problem:
         raise CommandError("the trace cannot be written there", here(), found=str(problem)) from None
     return path
-
-
-def file_path(call: str, given: object, example: str) -> Path:
-    """Return the path that a call was given for a file to write.
-
-    Raises: T205 for a value that is no path.
-    """
-    if not isinstance(given, str | Path):
-        raise ArgumentKindError(f"{call} takes a path", here(), expected=f'"{example}"', found=repr(given)[:200])
-    return Path(given)
 
 
 def _perfetto_rows(trace: Trace) -> Iterator[list[str]]:
@@ -149,13 +140,16 @@ class Home:
     aicpu: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Causes:
     """By task: its submission in cycles, what delayed it last (PTO_HELD_ in words), and the task whose end did so, -1 for none."""
 
     submit: np.ndarray[Any, Any]
     held: Sequence[str]
     task: np.ndarray[Any, Any]
+
+    def __repr__(self) -> str:
+        return f"Causes({len(self.held)} tasks)"
 
 
 @user_calls(leave_out=("__init__",))
@@ -178,6 +172,7 @@ class Trace(Displayed):
     homes: tuple[Home, ...] = ()
     clock_ghz: float | None = None
     causes: Causes | None = None
+    stats: Callable[[], object] | None = None        # the `Stats` of the run, where they are known
 
     @property
     def unit(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from pto_wsp.errors import DataFormatError, PtoError
@@ -154,6 +154,7 @@ class _WorkloadChecker:
             self._item(item)
 
     def _item(self, item: wl.Item) -> None:
+        assigned = flow.assignments(item)
         match item:
             case flow.Sequence():
                 self.body(item)
@@ -165,11 +166,10 @@ class _WorkloadChecker:
                 self._choice(item)
             case flow.Sides(sides):
                 self._apart(sides)
-            case flow.SetSlot(slot, value):
-                if not 0 <= slot < N_SLOTS or self._scalar(value).is_float:
-                    refuse(f"slot {slot} set to {print_scalar(value):.80}", expected=f"a whole number in a slot, 0 .. {N_SLOTS - 1}")
             case flow.Fresh(tensor, sizes=sizes):
                 self._make(tensor, sizes)
+            case flow.Silent():
+                self._assign(assigned)
             case flow.Pipeline(processes):
                 for process in processes:
                     self._process(process)
@@ -187,6 +187,11 @@ class _WorkloadChecker:
                     self.body(block)
             case flow.RecordEvent(event) | flow.AwaitEvent(event):
                 self._end(event)
+
+    def _assign(self, assigned: Iterable[tuple[s.SlotValue, s.Scalar]]) -> None:
+        for place, value in assigned:
+            if not 0 <= place.slot < N_SLOTS or self._scalar(value).is_float:
+                refuse(f"slot {place.slot} set to {print_scalar(value):.80}", expected=f"a whole number in a slot, 0 .. {N_SLOTS - 1}")
 
     def _loop(self, loop: wl.WorkloadLoop) -> None:
         axis = loop.note.axis

@@ -9,6 +9,8 @@ from functools import cache
 from pto_wsp.view.card import LegendEntry
 
 SLOTS = 16     # the table of colours has 8 hues; slots from 8 on are hatched
+# The hues on a dark ground, for terminals; templates/view/tokens.j2 has those of pages, light and dark.
+KERNEL_HUES = ("#516ecd", "#e28a1e", "#12ab9f", "#a03f84", "#fcce52", "#c0a2ff", "#7b6a08", "#82e6e0")
 
 
 @cache

@@ -1,53 +1,67 @@
-"""Cards of what a run left: traces, figures, graphs.
+"""Cards of what a run left: traces and figures.
 
 Everything is aggregated here: a card has at most 2,000 marks and a few dozen rows, whatever the number of tasks.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from pto_wsp.timing.graph import RunGraph
-from pto_wsp.timing.stats import ExecutorStats, Stats
+from pto_wsp.timing.explain import CAUSE_NAMES
+from pto_wsp.timing.figures import ExecutorStats
+from pto_wsp.timing.stats import Stats
 from pto_wsp.timing.trace import Trace
 from pto_wsp.view.card import BarPart, Card, LabelledValue, LanesPart, Segment, TablePart, TaskLane, TaskMark, ValuesPart
 from pto_wsp.view.colours import legend_of
-from pto_wsp.view.timeline import coverage
+from pto_wsp.view.iteration_cards import run_grids
+from pto_wsp.view.timeline import coverage, used_executors
 
 MOST_MARKS = 2000
 _MOST_LANES, _MOST_NAMED = 32, 400
 _SCALE = 1000       # units of a lane's width
 _ROWS = 12
-_MOST_EDGES = 1 << 18
+_FEW = 1000
 
 
 # -- lanes -------------------------------------------------------------------------------------------------------------
 def trace_card(trace: Trace) -> Card:
     """Return the card of a trace: its lanes, and the tasks that waited longest."""
-    used = len(np.unique(trace.executor))
+    used = len(used_executors(trace))
     parts: list[Any] = [lanes_of(trace)] if len(trace) else []
+    parts.extend(run_grids(trace))
     waits = _longest_waits(trace)
     parts += [waits] if waits is not None else []
     return Card(title="Trace", subtitle=f"{len(trace):,} tasks on {used} of {trace.n_executors} {trace.place}s",
-                sentence=f"{trace.total_cycles:,} {trace.unit}" if len(trace) else "No task ran.", parts=tuple(parts),
+                sentence=_trace_sentence(trace), parts=tuple(parts),
                 foot="trace.columns() gives the tasks as arrays, trace.to_perfetto(path) a file for ui.perfetto.dev")
 
 
-def lanes_of(trace: Trace, end: int | None = None) -> LanesPart:
-    """Return the lanes of a trace: a mark a task, or merged marks where tasks are many. `end`: the time of the full width."""
+def _trace_sentence(trace: Trace) -> str:
+    if not len(trace):
+        return "No task ran."
+    stats = None if trace.stats is None else trace.stats()
+    return verdict(stats) if isinstance(stats, Stats) else f"{trace.total_cycles:,} {trace.unit}"
+
+
+def lanes_of(trace: Trace, end: int | None = None, most: int = MOST_MARKS) -> LanesPart:
+    """Return the lanes of a trace: a mark a task, or where these are more than `most` merged marks. `end`: the time of the full width."""
     span = max(1, trace.total_cycles if end is None else end)
     groups = _groups(trace)
     shown = groups[:_MOST_LANES]
-    merged = len(trace) > MOST_MARKS
-    columns = max(40, MOST_MARKS // max(1, len(shown)))
+    merged = len(trace) > most
+    columns = max(40, most // max(1, len(shown)))
     several = len({home.pool for home in trace.homes}) > 1
     lanes = []
-    for label, executors in shown:
-        mine = np.flatnonzero(np.isin(trace.executor, executors)) if len(groups) > 1 else np.arange(len(trace))
+    lane_of = np.full(trace.n_executors, len(shown), np.uint16)
+    for number, (_, executors) in enumerate(shown):
+        lane_of[executors] = number
+    lane = lane_of[trace.executor]
+    order, ends = np.argsort(lane, kind="stable"), np.cumsum(np.bincount(lane, minlength=len(shown)))
+    for number, (label, executors) in enumerate(shown):
+        mine = order[ends[number - 1] if number else 0:ends[number]]
         busy = int((trace.end[mine] - trace.start[mine]).sum()) / max(1, trace.total_cycles * len(executors))
         marks = _merged_marks(trace, mine, columns, span, len(executors)) if merged else _marks(trace, mine, span)
         group = f"pool {trace.home_of(executors[0]).pool}" if several else ""
@@ -64,7 +78,7 @@ def _groups(trace: Trace) -> list[tuple[str, list[int]]]:
     for executor in range(trace.n_executors):
         by_home.setdefault(trace.home_of(executor), []).append(executor)
     if len(by_home) == trace.n_executors:
-        return [(f"{trace.place} {executor}", [executor]) for executor in np.unique(trace.executor).tolist()]
+        return [(f"{trace.place} {executor}", [executor]) for executor in used_executors(trace)]
     return [(f"{trace.place}s {executors[0]} to {executors[-1]}", executors) for executors in by_home.values()]
 
 
@@ -97,31 +111,50 @@ def _longest_waits(trace: Trace) -> TablePart | None:
     if trace.causes is None or not len(trace):
         return None
     waits = trace.start - trace.causes.submit
-    longest = [task for task in np.argsort(-waits, kind="stable")[:10].tolist() if waits[task] > 0]
+    few = np.arange(len(waits)) if len(waits) <= _FEW else np.flatnonzero(waits >= np.partition(waits, -10)[-10])
+    longest = [task for task in few[np.argsort(-waits[few], kind="stable")[:10]].tolist() if waits[task] > 0]
     rows = [(trace.names[task], f"{waits[task]:,}", trace.causes.held[task],
              trace.names[int(trace.causes.task[task])] if trace.causes.task[task] >= 0 else "") for task in longest]
     return TablePart(title="Longest waits", head=("task", trace.unit, "held by", "of"), rows=tuple(rows), right=(1,)) if rows else None
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------
-_TONES: Mapping[str, tuple[str, str]] = {        # by kind of the chain of causes: what it is called, and its tone
+_TONES: Mapping[str, tuple[str, str]] = {        # by kind of step in a chain of causes: what it is called, and its tone
     "task": ("a task runs", "work"), "edge": ("latency of edges", "bad"), "executor": ("no free executor", "bad"),
     "window": ("window full", "bad"), "mark": ("waits of processes", "bad"), "release": ("timing", "rest"),
     "start": ("start policy", "rest"),
     "submit": ("submission", "submission"), "dispatch": ("dispatch", "submission"), "retire": ("retire", "submission"),
     "calendar": ("calendar", "rest"), "not": ("unknown", "rest"),
 }
+_CAUSE_TONES: Mapping[str, str] = {        # tones of causes of the makespan; those of the others are bad
+    "task": "work", "executor": "work", "edge": "work", "release": "rest", "start": "rest", "calendar": "rest", "not": "rest",
+    "submit": "submission", "dispatch": "submission",
+}
+CAUSES: Mapping[str, tuple[str, str]] = {        # by cause of the makespan, as Chain.causes names it: what it is called, and its tone
+    cause: (name, _CAUSE_TONES.get(cause, "bad")) for cause, name in CAUSE_NAMES.items()}
 _MOST_CAUSES = 4096       # tasks up to which the chain of causes is found within the time of a view
 
 
+def tone_of(kind: str) -> tuple[str, str]:
+    """Return how a kind of step in a chain of causes is called, and its tone."""
+    return _TONES.get(kind, (f"window of {kind} full", "bad"))
+
+
 def verdict(stats: Stats) -> str:
-    """Return one sentence: how far the run is above its bound, and what dominates it."""
+    """Return one sentence: how far the run is above its bound, what bounds it, and the change that helps most, if advice was asked for."""
     if not stats.task_count:
         return "No task ran."
     used = f"{stats.cores_used} of {stats.n_cores} cores used. " if stats.n_cores and stats.cores_used < stats.n_cores else ""
     above = f"{stats.gap:.0%} above the lower bound" if stats.gap >= 0.005 else "at the lower bound"
-    why = f"; dominated by {stats.dominated_by}" if stats.task_count <= _MOST_CAUSES or stats.causes is None else ""
-    return f"{used}{stats.total_cycles:,} cycles, {above}{why}."
+    why = f"; dominated by {stats.dominated_by}" if stats.task_count <= _MOST_CAUSES or stats.chain is None else ""
+    return " ".join(filter(None, (f"{used}{stats.total_cycles:,} cycles, {above}{why}.", stats.advice)))
+
+
+def causes_bar(causes: Mapping[str, int], bound: int) -> BarPart:
+    """Return the makespan by cause, as one bar. `causes`: cycles by cause, as `Chain.causes`; `bound`: the lower bound in cycles."""
+    segments = tuple(Segment(label=CAUSES[cause][0], amount=cycles, tone=CAUSES[cause][1])  # type: ignore[arg-type]
+                     for cause, cycles in causes.items())
+    return BarPart(title="The makespan by cause", unit="cycles", segments=segments, bound=bound)
 
 
 def stats_parts(stats: Stats) -> tuple[Any, ...]:
@@ -131,10 +164,8 @@ def stats_parts(stats: Stats) -> tuple[Any, ...]:
               ("lower bound", f"{stats.lower_bound:,}", made_of), ("run", f"{stats.execute_time_ms:.1f} ms", ""),
               ("compile", f"{stats.compile_time_ms:.1f} ms", ""))
     parts: list[Any] = [ValuesPart(values=tuple(LabelledValue(label=label, value=value, note=note) for label, value, note in values))]
-    if stats.task_count <= _MOST_CAUSES and stats.total_cycles and (chain := dict(stats.causes() if stats.causes is not None else {})):
-        segments = tuple(Segment(label=_TONES[kind][0], amount=cycles, tone=_TONES[kind][1])  # type: ignore[arg-type]
-                         for kind, cycles in sorted(chain.items(), key=lambda item: -item[1]) if cycles)
-        parts.append(BarPart(title="The makespan as one chain of causes", unit="cycles", segments=segments, bound=stats.lower_bound))
+    if stats.task_count <= _MOST_CAUSES and (causes := stats.causes()):
+        parts.append(causes_bar(causes, stats.lower_bound))
     total = max(1, stats.total_cycles)
     ran = [(number, one) for number, one in enumerate(stats.executors) if one.tasks or len(stats.executors) <= _ROWS]
 
@@ -144,6 +175,13 @@ def stats_parts(stats: Stats) -> tuple[Any, ...]:
     rows = tuple((str(number), str(one.pool), *cells(one), f"{one.tasks:,}") for number, one in ran[:_ROWS])
     parts.append(TablePart(title="Executors", head=("executor", "pool", "busy", "waiting", "late", "idle", "tasks"), rows=rows,
                            right=(0, 1, 2, 3, 4, 5, 6), more=len(stats.executors) - len(rows)))
+    kernels = stats.kernels
+    if kernels:
+        head = ("kernel", "tasks", "cycles", "waiting", *(("wall ns",) if kernels.is_measured else ()))
+        cells_of = [(row.kernel, f"{row.tasks:,}", f"{row.cycles:,}", f"{row.waiting:,}",
+                     *([] if row.wall_ns is None else [f"{row.wall_ns:,}"])) for row in kernels[:_ROWS]]
+        parts.append(TablePart(title="Kernels", head=head, rows=tuple(cells_of), right=(1, 2, 3, 4)[:len(head) - 1],
+                               more=len(kernels) - len(cells_of)))
     used = [one for one in stats.resources if one.size or one.stalls]
     if used:
         parts.append(TablePart(title="Bounded resources", head=("stall", "size", "most used", "stalls", "cycles"), right=(1, 2, 3, 4),
@@ -154,27 +192,4 @@ def stats_parts(stats: Stats) -> tuple[Any, ...]:
 def stats_card(stats: Stats) -> Card:
     """Return the card of a run's figures."""
     return Card(title="Stats", subtitle="simulated cycles of the last run", sentence=verdict(stats), parts=stats_parts(stats),
-                foot="stats.columns() gives the executors as arrays")
-
-
-# -- graphs ------------------------------------------------------------------------------------------------------------
-def graph_card(graph: RunGraph) -> Card:
-    """Return the card of a task graph, folded to calls: a row for each pair of calls with edges, and why they are ordered."""
-    n = len(graph.tasks)
-    if graph.edges.at_most > _MOST_EDGES:
-        return Card(title="Task graph", subtitle=f"{n:,} tasks",
-                    sentence=f"At most {graph.edges.at_most:,} edges: too many to fold in a cell.",
-                    foot="graph.edges_into(task), graph.edges_out_of(task) and graph.why(a, b) look at some of them")
-    columns = graph.columns()
-    call = np.array([name.partition("[")[0].partition(" ")[0] for name in graph.tasks], object)
-
-    def ends(numbers: np.ndarray[Any, Any]) -> list[str]:
-        return [str(call[k]) if k >= 0 else "barrier" for k in numbers.tolist()]
-
-    folded = Counter(zip(ends(columns["source"]), ends(columns["target"]), columns["reasons"].tolist(), strict=True))
-    rows = tuple((source, target, reasons, f"{count:,}") for (source, target, reasons), count in folded.most_common(_ROWS))
-    table = TablePart(title="Edges between calls", head=("from", "to", "why", "edges"), rows=rows, right=(3,),
-                      more=max(0, len(folded) - _ROWS))
-    return Card(title="Task graph", subtitle=f"{n:,} tasks, {len(columns['source']):,} edges",
-                sentence="" if rows else "No task waits for another.", parts=(table,) if rows else (),
-                foot="print(graph) lists the edges, graph.columns() gives them as arrays, graph.why(a, b) explains one")
+                foot="stats.columns() gives the executors as arrays, stats.kernels.columns() the kernels")

@@ -95,23 +95,33 @@ def _cells(trace: Trace, mine: Column, edges: Column, symbols: Sequence[str]) ->
 
 def _shown_executors(trace: Trace, most: int) -> list[int]:
     """Return the executors of the lines: all, or where they are too many the first of those that ran tasks."""
-    used: list[int] = np.unique(trace.executor).tolist()
+    used = used_executors(trace)
     return list(range(trace.n_executors)) if trace.n_executors <= most else (used or list(range(most)))[:most]
+
+
+def used_executors(trace: Trace) -> list[int]:
+    """Return the executors that ran tasks, rising."""
+    used: list[int] = np.flatnonzero(np.bincount(trace.executor)).tolist()
+    return used
 
 
 def coverage(start: Column, end: Column, kernel: Column, n_kernels: int, edges: Column) -> Column:
     """Return how many cycles the tasks of each kernel cover in each column: an array [kernel, column]."""
     n = len(edges) - 1
     first = np.clip(np.searchsorted(edges, start, side="right") - 1, 0, n - 1)
-    last = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, n - 1)
     start, end = np.clip(start, edges[0], edges[-1]), np.clip(end, edges[0], edges[-1])
 
-    def summed(column: Column, values: Column) -> Column:
+    def summed(kernel: Column, column: Column, values: Column) -> Column:
         return np.bincount(kernel * (n + 1) + column, values, n_kernels * (n + 1)).reshape(n_kernels, n + 1)
 
-    # a task covers its first and last columns in part, and all between them
-    parts = summed(first, np.minimum(end, edges[first + 1]) - start) + summed(last, np.where(last > first, end - edges[last], 0))
-    inside = np.maximum(last - first - 1, 0) > 0
-    change = summed(first + 1, inside.astype(np.float64)) - summed(last, inside.astype(np.float64))
+    # a task covers its first column in part; the few that go on cover their last one in part, and all between them
+    upper = edges[first + 1]
+    parts = summed(kernel, first, np.minimum(end, upper) - start)
+    on = np.flatnonzero(end > upper)
+    first, end, kernel = first[on], end[on], kernel[on]
+    last = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, n - 1)
+    parts += summed(kernel, last, end - edges[last])
+    inside = (last - first > 1).astype(np.float64)
+    change = summed(kernel, first + 1, inside) - summed(kernel, last, inside)
     covered: Column = (parts + np.cumsum(change, axis=1) * np.append(np.diff(edges), 0))[:, :n]
     return covered

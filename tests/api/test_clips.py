@@ -93,6 +93,7 @@ def check_rows(program: Any, x: Tensor, y: Tensor, n: int, **bindings: int) -> N
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.sampled(3)
 def test_rows_behind_a_symbol_are_untouched(spelling: str, target: str) -> None:
     x, y = arrays()
     program = doubled(SPELLINGS[spelling], x, y, ceildiv(T, 4)).compile(target=target)

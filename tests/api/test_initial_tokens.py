@@ -79,6 +79,7 @@ class Stages:
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @pytest.mark.parametrize("ahead", [1, 2, [5], [7, 9]], ids=str)
 @pytest.mark.parametrize("n", [0, 1, 5])
+@pytest.mark.sampled(4)
 def test_credits_that_come_back_may_be_left(n: int, ahead: Any, target: str) -> None:
     stages = Stages(n, 2, ahead)
     program = stages.value.compile(target=target).run()

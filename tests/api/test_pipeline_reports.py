@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import Channel, Deps, DType, In, Out, P, Program, TaskWindow, Tensor, Tile, WindowMode, consume, kernel, pto, send, workload
-from pto_wsp.timing.stats import StallStats
+from pto_wsp.timing.figures import StallStats
 
 F32 = DType.F32
 N = 6

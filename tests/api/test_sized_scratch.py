@@ -93,6 +93,7 @@ SIZES: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.sampled(3)
 def test_each_iteration_makes_a_tensor_of_its_size(size: str, target: str) -> None:
     lens, x, y = arrays()
     program = staged(SIZES[size](lens), lens, x, y).compile(target=target)
@@ -106,6 +107,7 @@ def test_each_iteration_makes_a_tensor_of_its_size(size: str, target: str) -> No
 
 
 @pytest.mark.parametrize("options", [{"threads": 3}, {"sanitize": True}, {"threads": 2, "check_finite": True}], ids=str)
+@pytest.mark.sampled(3)
 def test_engines_and_windows_agree(options: dict[str, Any]) -> None:
     lens, x, y = arrays()
     made = staged(lambda b: lens[b], lens, x, y)
@@ -245,6 +247,7 @@ def test_a_workload_shows_and_survives_its_sizes() -> None:
     assert "half[0:3, 0:8]" in str(listed[0]) and "half[4:7, 0:8]" in str(listed[3])
 
 
+@pytest.mark.slow
 def test_scratch_that_has_an_upper_bound_is_emitted() -> None:
     """The package allocates the bound; without one the size of a package's tensor is not known."""
     x, y = Tensor(whole_numbers(2, 8, 16), name="X"), Tensor(np.full((2, 8, 16), -7, np.float32), name="Y")

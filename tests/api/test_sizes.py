@@ -16,6 +16,7 @@ from pto_wsp import (
     DenseDyn,
     DType,
     In,
+    InOut,
     Out,
     P,
     PtoError,
@@ -300,3 +301,28 @@ def test_an_extent_in_front_of_all_bodies_is_no_element_and_no_loop_variable() -
     assert caught.value.code == "D101"
     with pytest.raises(PtoError, match="no extent of a tensor"):
         Tensor.empty((lens[0], 8), F32)
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+def test_what_only_a_guard_asks_for_is_part_of_the_program(target: str) -> None:
+    """A step behind a slice may leave its end to the guard alone: a table or a Symbol that nothing else names."""
+    @kernel
+    def add_to(x: In[Tile[1, 4, I64]], y: InOut[Tile[1, 4, I64]]) -> None:
+        pto.store(y, y + x)
+
+    x, y = Tensor(np.arange(48).reshape(12, 4)), Tensor(np.zeros((3, 4), np.int64))
+    ends, n = Tensor(np.array([1, 3, 2]), name="ends"), Symbol("n")
+
+    @workload
+    def first_rows() -> None:
+        for b in P(3):
+            add_to[b](x[:ends[b]][0:1], y[b:b + 1])
+            add_to[b](x[:n][2:3], y[b:b + 1])
+
+    program = first_rows().compile(target)
+    program.run(n=3)
+    assert y.data is not None and y.data[:, 0].tolist() == [8, 8, 8]
+    with pytest.raises(PtoError, match="R104"):
+        program.run(n=2)
+    with pytest.raises(PtoError, match="R104"):
+        program.run(n=3, ends=np.array([1, 0, 2]))

@@ -32,9 +32,10 @@ LAYERS = (
     ("ops",),
     ("ir",),
     ("calls",),
-    ("errors", "resources", "doors"),
+    ("errors", "resources"),
+    ("doors",),
     ("source",),
-    ("records", "values", "wording"),
+    ("progress", "records", "values", "wording"),
 )
 # Above every row: the package's own __init__ and __main__. Nothing imports them.
 TOP = frozenset({"", "__main__"})
@@ -43,7 +44,7 @@ TOP = frozenset({"", "__main__"})
 DOORS, MOST_DOORS = "pto_wsp/doors.py", 12
 # Functions that load a library when they are called, because it is slow and not always needed.
 LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
-    "pto_wsp/artifact/toolchain.py": frozenset({"_run"}),          # subprocess: only a cache miss runs the compiler
+    "pto_wsp/artifact/toolchain.py": frozenset({"_run_all", "_start"}),          # subprocess: only a cache miss runs the compiler
     "pto_wsp/ir/dtype.py": frozenset({"_numpy_dtype"}),            # ml_dtypes: only bf16 and fp8
     "pto_wsp/wording.py": frozenset({"nearest"}),                  # difflib: only a name that is none
     "pto_wsp/schedule/calendar.py": frozenset({"__repr__"}),       # hashlib: only a calendar that is printed
@@ -51,9 +52,12 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
     "pto_wsp/records.py": frozenset({"pydantic_model", "_pydantic_marks"}),   # pydantic: only values that are not plainly right
     "pto_wsp/artifact/abi.py": frozenset({"parse_abi"}),           # cffi's parser: only building the runtime parses
-    "pto_wsp/api/search.py": frozenset({"_rich_bar"}),             # rich: only a bar on a terminal
+    "pto_wsp/api/explore.py": frozenset({"widget_class"}),        # anywidget: an extra
+    "pto_wsp/timing/graph_export.py": frozenset({"_networkx"}),    # networkx: optional
+    "pto_wsp/progress.py": frozenset({"__init__", "draw"}),      # rich, IPython: only what takes more than a second
 }
-LATE_MODULES = frozenset({"cffi", "difflib", "filelock", "hashlib", "jinja2", "ml_dtypes", "pydantic", "rich", "subprocess", "typer"})
+LATE_MODULES = frozenset({"IPython", "anywidget", "cffi", "difflib", "filelock", "hashlib", "jinja2", "ml_dtypes", "networkx", "pydantic",
+                          "rich", "subprocess", "traitlets", "typer"})
 
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 

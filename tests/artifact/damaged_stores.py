@@ -91,7 +91,7 @@ def filled_store(folder: Path) -> FilledStore:
     compiler = script(folder / "compiler", f"""while [ $# -gt 0 ]; do
     case "$1" in
     --version) echo quick; exit ;;
-    -o) case "$2" in libpto_runtime.so) cp {runtime}/"$2" . ;; *) cp {program}/"$2" . ;; esac; exit ;;
+    -o) case "$2" in objects/*) ;; libpto_runtime.so) cp {runtime}/"$2" . ;; *) cp {program}/"$2" . ;; esac; exit ;;
     esac
     shift
 done""")

@@ -44,6 +44,7 @@ def test_artifacts_are_the_same_bytes_in_any_process_folder_and_cache(twins: tup
     assert not [name for name in first if first[name] != second[name]]
 
 
+@pytest.mark.slow
 def test_artifacts_name_no_folder_of_this_machine(twins: tuple[Path, Path, tuple[str, ...]]) -> None:
     one, _, paths = twins
     found = [(name, path) for name, data in contents(one).items() for path in paths if len(path) > 1 and path.encode() in data]

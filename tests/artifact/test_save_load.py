@@ -65,6 +65,7 @@ def test_a_saved_folder_is_the_same_bytes_from_any_process(twins: tuple[Path, Pa
     assert not [(name, path) for name, data in one.items() for path in paths if path.encode() in data]
 
 
+@pytest.mark.slow
 def test_saving_what_was_loaded_gives_the_same_bytes(saved: Path, program: Program, tmp_path: Path) -> None:
     again = contents(program.save(tmp_path / "again"))
     assert again == contents(saved)
@@ -89,7 +90,7 @@ def test_a_loaded_program_tells_all_of_itself(program: Program, saved: Path) -> 
     assert program.trace.names[0] == "twice[b=0]" and "add_to[b=5, i=3]" in program.graph.tasks
     assert "RAW on Half[1, 0:4, 0:8]" in str(program.graph) and "(model.py:23 → model.py:25)" in str(program.graph)
     assert repr(program) == f"Program(totals, cpu_sim, {saved.name})"
-    assert repr(program.schedule) == "Schedule(Affinity(key=b, num_aicpus=2))"
+    assert repr(program.schedule) == "Schedule(DispatchPolicy.affinity(lambda t: t.b, 2))"
     assert "proved: races on `Sums` (iterations of b touch different elements)" in program.checks
     assert program.artifact_dir == saved and program.manifest == read_manifest(saved, Manifest)
     assert plan_digest(program.plan) == read_manifest(saved, Manifest).plan_digest

@@ -31,7 +31,7 @@ from pto_wsp import (
     send,
     workload,
 )
-from tests.artifact.test_standalone import PLAIN, SANITIZED, away, by_python, made, told
+from tests.artifact.test_standalone import PLAIN, SANITIZED, away, by_python, made, told, told_by_card
 
 F32, I32 = DType.F32, DType.I32
 pytestmark = pytest.mark.slow
@@ -102,8 +102,8 @@ def test_every_dtype_is_filled_as_by_python(tmp_path: Path) -> None:
             copy(x=Tensor(shape=(4, 8), dtype=dtype, name=f"X_{dtype}"), y=Tensor(shape=(4, 8), dtype=dtype, name=f"Y_{dtype}"))
 
     folder = made(copies().compile().save(tmp_path / "saved"), PLAIN)
-    assert told(command_of(folder, "copies")) == told(by_python(folder))
-    sums = {line.split()[1]: line.split()[-1] for line in told(by_python(folder)) if line.startswith("checksum")}
+    assert told(command_of(folder, "copies")) == told_by_card(by_python(folder, "--json"))
+    sums = {line.split()[1]: line.split()[-1] for line in told_by_card(by_python(folder, "--json")) if line.startswith("checksum")}
     assert len(sums) == len(set(sums.values())) == len(DTYPES)
 
 
@@ -136,7 +136,7 @@ def test_a_calendar_runs_and_nan_is_found(tmp_path: Path) -> None:
     np.ones((4, 8), np.float32).tofile(tmp_path / "x")
     text = away(by_hand, "build/rooted", "--in", f"X={tmp_path}/x").stdout
     assert "tasks = 4\n" in text and "total_cycles = 48\n" in text       # two executors with two tasks of 8 + 8 + 8 cycles
-    assert told(text) == told(by_python(by_hand, "--in", f"X={tmp_path}/x"))
+    assert told(text) == told_by_card(by_python(by_hand, "--in", f"X={tmp_path}/x", "--json"))
 
 
 def test_processes_that_wait_for_each_other(tmp_path: Path) -> None:

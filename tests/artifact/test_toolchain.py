@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -129,7 +130,7 @@ def test_what_a_compiler_leaves_is_not_kept_unless_it_can_be_opened(name: str, r
                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
     left, found = LEAVES[name]
     real = shutil.which("cc") or shutil.which("gcc")
-    find = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; [ "$1" = --version ] && exec echo none; shift; done'
+    find = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; [ "$1" = --version ] && exec echo none; [ "$1" = -c ] && exit; shift; done'
     cache = tmp_path / "cache"
     if not runtime:
         opened = load_runtime()
@@ -183,6 +184,71 @@ def running_in_group(group: str) -> list[str]:
             continue
         found += [path.parent.name] if of_group == group and state not in "ZX" else []
     return found
+
+
+def sources(folder: Path, **texts: str) -> list[str]:
+    """Write six C sources, those of `texts` and small ones, and return their names."""
+    for name in "abcdef":
+        (folder / f"{name}.c").write_text(texts.get(name, f"int {name}(void) {{ return {ord(name)}; }}\n"))
+    return [f"{name}.c" for name in "abcdef"]
+
+
+def compiled(folder: Path, names: list[str], output: str = "lib.so") -> Path:
+    """Compile sources with the compiler of the environment, as the runtime library is."""
+    toolchain.compile_library(toolchain.find_toolchain(), ("-O1", "-fPIC", "-shared"), names, output, folder, what="six sources")
+    return folder / output
+
+
+def test_sources_compiled_at_once_make_the_same_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = sources(tmp_path)
+    made = []
+    for cores in (1, 2, 5):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process, cores=cores: set(range(cores)), raising=False)
+        made.append(compiled(tmp_path, names).read_bytes())
+        assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "lib.so"]      # no objects are left
+    assert made[0] == made[1] == made[2]
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_the_message_of_one_source_of_many_is_quoted(cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    (tmp_path / "build").mkdir()
+    with pytest.raises(CompilerFailedError, match="refused six sources") as refused:
+        compiled(tmp_path / "build", sources(tmp_path / "build", d='#error "not this one"\n'))
+    assert "d.c:1" in str(refused.value) and "not this one" in str(refused.value) and "exit status 1" in str(refused.value)
+    assert not (tmp_path / "build" / "objects").exists()
+    names = sources(tmp_path / "build", d="int a(void) { return 0; }\n")
+    with pytest.raises(CompilerFailedError, match="multiple definition"):
+        compiled(tmp_path / "build", names)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("ended_by", ["a time limit", "Ctrl-C"])
+def test_compilers_at_once_are_all_ended(ended_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
+    monkeypatch.setenv("CC", script(tmp_path / "slow", f"echo $$ >> {tmp_path}/groups; sleep 60 & wait"))
+    names, groups = sources(tmp_path), tmp_path / "groups"
+    if ended_by == "a time limit":
+        monkeypatch.setenv("PTO_WSP_COMPILE_TIMEOUT", "0.5")
+        with pytest.raises(CompilerFailedError, match=r"did not end compiling six sources in 0\.5 s"):
+            compiled(tmp_path, names)
+    else:
+        def interrupt() -> None:
+            deadline = time.monotonic() + 30
+            while time.monotonic() < deadline and not (groups.exists() and groups.read_text().count("\n") == 3):
+                time.sleep(0.02)
+            time.sleep(0.5)      # the third one writes its line while it is still being started here
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            compiled(tmp_path, names)
+        thread.join()
+    time.sleep(0.2)
+    started = groups.read_text().split()
+    assert len(started) == 3 and not [process for group in started for process in running_in_group(group)]
+    assert not (tmp_path / "objects").exists()
 
 
 @pytest.mark.usefixtures("same_runtime")

@@ -68,6 +68,7 @@ def test_a_recipe_is_short(recipe: Recipe) -> None:
 
 
 @every_compiled_recipe
+@pytest.mark.sampled(2)
 def test_a_recipe_runs_as_a_script(recipe: Recipe, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(recipe.path)], cwd=tmp_path, text=True, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -104,6 +105,7 @@ def test_a_recipe_gives_numpys_numbers_in_c(recipe: Recipe) -> None:
 
 
 @every_recipe
+@pytest.mark.sampled(4)
 def test_a_recipe_gives_numpys_numbers_in_numpy(recipe: Recipe) -> None:
     compare(recipe, runs(recipe, recipe.scheduled.compile(target="interp", arch=ARCH)))
 

@@ -238,6 +238,13 @@ def test_a_symbolic_step_is_refused() -> None:
 
 # ---- elements ----
 
+@pytest.mark.parametrize("step", [0, -1, 1 << 31, 1 << 63])
+def test_a_step_is_no_number_that_sizes_overflow_with(step: int) -> None:
+    with pytest.raises(ViewIndexError, match=r"1 \.\. 2147483647"):
+        _ = Tensor(np.zeros((8, 4)))[2:6:step]
+    assert place_of(Tensor(np.zeros((8, 4)))[2:6:(1 << 31) - 1].view).dims[0].extent == Const(1)
+
+
 def test_picking_every_dimension_reads_an_element() -> None:
     table = Tensor(np.zeros((5, 6), np.int32), name="table")
     found = table[I, J + 1]

@@ -147,7 +147,7 @@ workload part_part:
 @pytest.mark.parametrize("make", ALL.values(), ids=ALL)
 def test_repr_evaluates_to_an_equal_workload(make: object) -> None:
     w = make()  # type: ignore[operator]
-    assert eval(repr(w), dict(NAMESPACE)) == w.node
+    assert eval(repr(w.node), dict(NAMESPACE)) == w.node
 
 
 @pytest.mark.parametrize("make", ALL.values(), ids=ALL)

@@ -47,7 +47,9 @@ def stage(x: In[Tile[1, 2, DType.I64]], y: Out[Tile[1, 2, DType.I64]]) -> None:
 @dataclass(frozen=True)
 class Sharing:
     """A pipeline of `len(slots) + 1` stages. Stage k writes a ring of slots[k] places, which stage k + 1 reads, behind a channel of
-    depths[k]; the last one reads the first ring too where it `looks_back`. `credits`: of a channel back to the first stage, 0 for none.
+    depths[k]; the last one reads the first ring too where it `looks_back`. `credits`: of a channel back to the first stage, 0 for none;
+    `first`: with how many tokens that channel begins, which the first stage then takes and the last one gives back; 0: the first stage
+    sends there, and the last one takes.
 
     source: how the first stage loops, "seq", "free", "nested" or "two" statements; sends: "task", "behind" it or "ahead" of it;
     takes: "consume" or "receive"; replicas: of the second stage, where it is not the last; events: tell what tokens tell.
@@ -64,6 +66,7 @@ class Sharing:
     looks_back: bool
     symbolic: bool
     events: bool
+    first: int
 
 
 def random_sharing(seed: int) -> Sharing:
@@ -73,10 +76,11 @@ def random_sharing(seed: int) -> Sharing:
     depths = tuple(rng.choice((0, 1, 1, 2, 3)) for _ in range(n_rings))
     slots = tuple(max(1, depth + rng.choice((0, 1, 2, 2, 3, 4))) for depth in depths)
     return Sharing(
-        n_tokens=rng.choice((6, 9)), slots=slots, depths=depths, credits=rng.choice((0, 0, 1, 2, 3)),
+        n_tokens=rng.choice((6, 9)), slots=slots, depths=depths, credits=(n_credits := rng.choice((0, 0, 1, 2, 3))),
         replicas=rng.choice((1, 1, 2)) if n_rings > 1 else 1, source=rng.choice(("seq", "seq", "seq", "nested", "free", "two")),
         sends=rng.choice(("task", "task", "behind", "behind", "ahead")), takes=rng.choice(("consume", "receive")),
-        looks_back=n_rings > 1 and rng.random() < 0.3, symbolic=rng.random() < 0.3, events=n_rings == 1 and rng.random() < 0.15)
+        looks_back=n_rings > 1 and rng.random() < 0.3, symbolic=rng.random() < 0.3, events=n_rings == 1 and rng.random() < 0.15,
+        first=min(n_credits, rng.choice((0, 1, 2, 3))))
 
 
 def workload_of(net: Sharing, given: Tensor, made: Tensor) -> Workload:
@@ -85,7 +89,7 @@ def workload_of(net: Sharing, given: Tensor, made: Tensor) -> Workload:
     if net.events:
         return _rounds(net, given, made, rings[0])
     channels = [Channel(f"c{k}", depth) for k, depth in enumerate(net.depths)]
-    free = Channel("free", net.credits)
+    free = Channel("free", net.credits, initial=[0] * net.first)
     n: Any = Symbol("n") if net.symbolic else net.n_tokens
     last = len(rings)
 
@@ -95,13 +99,19 @@ def workload_of(net: Sharing, given: Tensor, made: Tensor) -> Workload:
     def work(k: int, i: Any) -> None:
         """What stage k does for token i."""
         x = given[i:i + 1] if k == 0 else place(k - 1, i)
-        if k == 0 and net.credits:
+        if k == 0 and net.first:
+            receive(free)
+        elif k == 0 and net.credits:
             send(free, i)
         if k == last:
-            stage[i](x, made[i:i + 1])
+            if net.first and net.sends == "ahead":
+                send(free, i)
+            done = stage[i](x, made[i:i + 1])
             if net.looks_back:
-                stage[i](place(0, i), made[i + net.n_tokens:i + net.n_tokens + 1])
-            if net.credits:
+                done = stage[i](place(0, i), made[i + net.n_tokens:i + net.n_tokens + 1])
+            if net.first and net.sends != "ahead":
+                send(free, done if net.sends == "task" else i)
+            elif net.credits and not net.first:
                 receive(free)
             return
         match net.sends:
@@ -142,7 +152,8 @@ def workload_of(net: Sharing, given: Tensor, made: Tensor) -> Workload:
     for k in range(last + 1):
         makes, takes = channels[k:k + 1], channels[max(0, k - 1):k]
         if net.credits:
-            makes, takes = [*makes, *([free] if k == 0 else [])], [*takes, *([free] if k == last else [])]
+            sends, receives = (last, 0) if net.first else (0, last)
+            makes, takes = [*makes, *([free] if k == sends else [])], [*takes, *([free] if k == receives else [])]
         part = process(f"p{k}").consumes(*takes).produces(*makes).body(first if k == 0 else lambda k=k: later(k))
         parts.append(replicate(part, net.replicas) if k == 1 < last and net.replicas > 1 else part)
     return connect(parts, [*channels, *([free] if net.credits else [])])

@@ -34,7 +34,9 @@ from pto_wsp import (
     combine,
     consume,
     kernel,
+    minimum,
     pto,
+    receive,
     send,
     slot_set_u64,
     slot_u64,
@@ -42,6 +44,7 @@ from pto_wsp import (
 )
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Const
+from tests.laws import generated_mixes as mixes
 from tests.tolerances import Array
 
 F32, I32, I64, F16 = DType.F32, DType.I32, DType.I64, DType.F16
@@ -140,7 +143,33 @@ def row(b: int) -> None:
         bump(n=i.max(1), y=Y[b, 1:2])
 
 
-SEEDS: Mapping[str, Callable[[], Workload]] = {"branching": branching, "moving": moving, "piped": piped,
+@workload
+def meeting() -> None:
+    """Items, parts of buffers, tiles of rank 3, sums, scratch of a size of the run, and a channel that begins with tokens."""
+    V, W, S = tensor("V", I64, 4, 4, 8), tensor("W", I64, 4, 4, 8), tensor("S", I64, 3, 1, 8)
+    AT, T = tensor("AT", I32, 4, 1, 4), Symbol("t")
+    mixes.folded(V[0:2], W[2:4])
+    for i in P(4):
+        mixes.picked[i](V[i], AT[i], W[i])
+        mixes.added[i](V[i].clip(minimum(4, T), None), 2, S[AT[i, 0, 1]])
+        with P.when(LENS[i] > 1):
+            half = Tensor.empty((LENS[i], 8), I64)
+            for j in P.seq(LENS[i]):
+                mixes.copied[i, j](W[i, j:j + 1], half[j:j + 1])
+            mixes.added[i, 1](half[0:1], i, S[1])
+    free, places = Channel("free", 2, initial=[1, 0]), Tensor.empty((2, 4, 8), I64)
+    full = Channel("full", 1)
+    with P.pipe():
+        for i in P.seq(4):
+            receive(free)
+            mixes.copied[i](V[i], places[i % 2])
+            send(full, i)
+        with consume(full) as i:
+            mixes.mixed[i](places[i % 2], W[i])
+            send(free, i)
+
+
+SEEDS: Mapping[str, Callable[[], Workload]] = {"branching": branching, "moving": moving, "piped": piped, "meeting": meeting,
                                                "sides": lambda: combine(row(0), row(1)) >> row(2)}
 
 # ---- mutations ----
@@ -260,10 +289,10 @@ class Guarded:
             assert (block[:GUARD_BYTES] == PATTERN).all() and (block[GUARD_BYTES + size_bytes:] == PATTERN).all(), "a write outside"
 
 
-def run(found: Workload, target: str, seed: int) -> dict[str, Array] | str:
+def run(found: Workload, target: str, seed: int, **options: Any) -> dict[str, Array] | str:
     """Return what a run on small arrays leaves, or the code of the error that it, or compiling, ends with."""
     try:
-        program = found.compile(target=target)
+        program = found.compile(target=target, **options)
         if sum(math.prod(slot.ref.shape) * 8 for slot in program.plan.tensors) > MOST_BYTES:
             return "large"
         guarded = Guarded(program, seed)
@@ -279,10 +308,13 @@ def run(found: Workload, target: str, seed: int) -> dict[str, Array] | str:
 
 
 def check_both_targets(found: Workload, seed: int) -> None:
-    """Raise AssertionError unless both targets leave the same bits, or end with the same error."""
+    """Raise AssertionError unless both targets leave the same bits, or end with the same error.
+
+    Scratch memory that no task has written holds anything: bits may differ where the sanitizer finds such a read.
+    """
     expected, native = run(found, "interp", seed), run(found, "cpu_sim", seed)
     if isinstance(expected, str) or isinstance(native, str):
         assert expected == native, (expected if isinstance(expected, str) else "runs", native if isinstance(native, str) else "runs")
         return
     for name, array in expected.items():
-        assert array.tobytes() == native[name].tobytes(), name
+        assert array.tobytes() == native[name].tobytes() or run(found, "cpu_sim", seed, sanitize=True) == "R202", name

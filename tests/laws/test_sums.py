@@ -93,6 +93,7 @@ def test_every_form_of_loop_accumulates(loops: str) -> None:
 
 @pytest.mark.parametrize("combine", ["sum", "max", "min", "prod"])
 @pytest.mark.parametrize("dtype", [DType.F32, DType.BF16, DType.I8, DType.U16], ids=str)
+@pytest.mark.sampled(3)
 def test_what_is_not_stored_changes_nothing(dtype: DType, combine: str) -> None:
     """Not even the sign of a zero, and a number stays below an infinity."""
     for stores in (STORES, ("piece",)):

@@ -93,10 +93,10 @@ def test_every_policy_prints_differently() -> None:
 
 
 @pytest.mark.parametrize("policy, text", [
-    (DispatchPolicy.round_robin(4), "RoundRobin(num_aicpus=4)"),
-    (DispatchPolicy.affinity(lambda t: t.b * 2, 4), "Affinity(key=b * 2, num_aicpus=4)"),
+    (DispatchPolicy.round_robin(4), "DispatchPolicy.round_robin(4)"),
+    (DispatchPolicy.affinity(lambda t: t.b * 2, 4), "DispatchPolicy.affinity(lambda t: t.b * 2, 4)"),
     (TaskWindow(8, "tasks", WindowMode.STALL), "TaskWindow(size=8, unit='tasks', mode=WindowMode.STALL)"),
-    (Deps.explicit(), "Deps(kind='explicit')"),
+    (Deps.explicit(), "Deps.explicit()"),
 ], ids=str)
 def test_policies_print(policy: Policy, text: str) -> None:
     assert repr(policy) == str(policy) == text
@@ -263,7 +263,7 @@ def test_a_whole_schedule_goes_through_json() -> None:
 
 def test_a_schedule_shows_what_was_said() -> None:
     schedule = W.named("mine").dispatch(DispatchPolicy.round_robin(2)).task_graph(deps=Deps.hybrid()).schedule
-    assert repr(schedule) == "Schedule(mine: RoundRobin(num_aicpus=2), Deps(kind='hybrid'))"
+    assert repr(schedule) == "Schedule(mine: DispatchPolicy.round_robin(2), Deps.hybrid())"
 
 
 def test_equal_workloads_with_other_schedules_differ() -> None:

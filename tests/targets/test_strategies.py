@@ -21,6 +21,7 @@ from pto_wsp.passes.pipeline import Pass
 from pto_wsp.targets.options import CompileOptions
 from pto_wsp.targets.strategies import STRATEGIES
 from pto_wsp.targets.table import find_target
+from pto_wsp.view.text import text_of
 from tests.caches import with_runtime
 from tests.laws.generated_kernels import Recipe, recipes
 from tests.laws.test_kernels import clipped, run
@@ -97,6 +98,7 @@ def test_every_strategy_makes_a_package(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.sampled(4)
 def test_each_pass_that_is_not_required_may_be_left_out_alone(target: str) -> None:
     made, y, _ = program()
     made.compile("interp").run()
@@ -206,6 +208,7 @@ def test_mistakes_are_errors(passes: Callable[[], Any], kind: type[PtoError], me
         assert caught.value.help == help
 
 
+@pytest.mark.slow
 def test_check_finite_takes_every_pass_on_kernels() -> None:
     with pytest.raises(CompileOptionError, match="package's own passes on kernels alone"):
         program()[0].compile("cpu_sim", check_finite=True, passes="none")
@@ -215,5 +218,5 @@ def test_check_finite_takes_every_pass_on_kernels() -> None:
 def test_the_strategies_name_passes_and_are_listed() -> None:
     names = {name for target in TARGETS for name in all_names(target)}
     assert all((strategy.only or frozenset()) <= names for strategy in STRATEGIES)
-    text = "\n".join(line.plain for line in pipelines("cpu_sim"))
+    text = text_of(pipelines("cpu_sim"), 200)
     assert "passes='none' or 'O0'" in text and "without drop_repeated_checks, find_ragged_outputs" in text

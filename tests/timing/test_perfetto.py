@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+import shutil
+from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pto_wsp import DispatchPolicy, DType, In, Out, P, Program, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import ArgumentKindError, CommandError
 from pto_wsp.timing.trace import Causes, Home, Trace
 
@@ -72,3 +77,61 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_path_is_refused() -> None:
     with pytest.raises(ArgumentKindError, match="to_perfetto takes a path"):
         TRACE.to_perfetto(None)  # type: ignore[arg-type]
+
+
+# -- whole runs --------------------------------------------------------------------------------------------------------
+X, Y, Z = (Tensor(np.ones((8, 4, 16), np.float32)) for _ in range(3))
+
+
+@kernel
+def scale(x: In[Tile[4, 16, DType.F32]], y: Out[Tile[4, 16, DType.F32]]) -> None:
+    pto.store(y, x * 2.0)
+
+
+@workload
+def chain() -> None:
+    for b in P(8):
+        scale[b](X[b], Y[b])
+        scale[b](Y[b], Z[b])
+
+
+def program() -> Program:
+    return chain().dispatch(DispatchPolicy.round_robin(3)).compile(target="interp", arch="ascend_910b", overheads=True).run()
+
+
+def test_a_run_keeps_the_rules_of_the_format(tmp_path: Path) -> None:
+    """Complete events have times that are numbers, nest or follow one another on a thread, and arrows come in pairs inside slices."""
+    found = json.loads(program().trace.to_perfetto(tmp_path / "t.json").read_text(encoding="utf-8"))["traceEvents"]
+    assert {event["ph"] for event in found} == {"M", "X", "s", "f", "C"}
+    timed = [event for event in found if event["ph"] != "M"]
+    assert all(math.isfinite(event["ts"]) and event["ts"] >= 0 and isinstance(event["pid"], int) and isinstance(event["tid"], int)
+               for event in timed)
+    rows: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
+    for event in found:
+        if event["ph"] == "X":
+            assert event["dur"] >= 0
+            rows[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+    for spans in rows.values():
+        spans.sort()
+        assert all(first[1] <= second[0] + 1e-9 for first, second in pairwise(spans))
+    flows = Counter((event["id"], event["ph"]) for event in found if event["ph"] in "sf")
+    begun, ended = ({number for number, ph in flows if ph == kind} for kind in "sf")
+    assert set(flows.values()) == {1} and begun == ended
+    for event in found:
+        if event["ph"] in "sf":
+            assert any(begin <= event["ts"] <= end for begin, end in rows[event["pid"], event["tid"]])
+    named = {(event["pid"], event["tid"]) for event in found if event["name"] == "thread_name"}
+    assert set(rows) <= named and all(isinstance(value, int) for event in found if event["ph"] == "C" for value in event["args"].values())
+
+
+def test_the_parser_of_the_format_reads_a_run(tmp_path: Path) -> None:
+    processor = pytest.importorskip("perfetto.trace_processor")
+    shell = shutil.which("trace_processor_shell")
+    if shell is None:
+        pytest.skip("no trace_processor_shell, which the Python package would fetch")
+    done = program()
+    path = done.trace.to_perfetto(tmp_path / "t.json")
+    with processor.TraceProcessor(trace=str(path), config=processor.TraceProcessorConfig(bin_path=shell)) as read:
+        (slices,), (flows,) = ([row.n for row in read.query(f"select count(*) as n from {table}")] for table in ("slice", "flow"))
+        (errors,) = [row.n for row in read.query("select coalesce(sum(value), 0) as n from stats where severity = 'error'")]
+    assert slices == 16 and errors == 0 and flows == int((done.trace.causes.task >= 0).sum())  # type: ignore[union-attr]

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from pto_wsp import DispatchPolicy, DType, In, InOut, Out, P, Tensor, Tile, kernel, pto, workload
 from pto_wsp.ir.execution_rules import WindowUnit
-from pto_wsp.timing.stats import (
-    STALL_REASONS,
-    ChannelStats,
-    ControlStats,
-    ExecutorStats,
-    PoolStats,
-    ResourceStats,
-    StallStats,
-    Stats,
-    WindowStats,
-)
+from pto_wsp.run.simulator import STALL_REASONS
+from pto_wsp.timing.explain import Chain, Step
+from pto_wsp.timing.figures import ChannelStats, ControlStats, ExecutorStats, PoolStats, ResourceStats, StallStats, WindowStats
+from pto_wsp.timing.stats import Stats
 
 
 def stats(total: int, path: int, busy: tuple[int, ...], stalled: int = 0) -> Stats:
@@ -66,14 +61,36 @@ def test_imbalance_is_that_of_a_pool() -> None:
     assert replace(found, executors=uneven).dominated_by == "imbalance: the busiest executor of pool 0 has 1.25 times the average work"
 
 
-@pytest.mark.parametrize("cycles, text", [
-    ({"task": 60, "submit": 40}, "waiting"), ({"task": 40, "submit": 60}, "submission"), ({"task": 30, "retire": 40}, "dispatch"),
-    ({"task": 30, "dispatch": 40}, "dispatch"), ({"window": 51, "task": 49}, "the window"), ({"release": 9}, "timing"),
-    ({"start": 9}, "the start policy"), ({"calendar": 9}, "the calendar"), ({"edge": 9}, "latency"), ({"mark": 9}, "marks"),
-    ({}, "waiting"),
+def chain(**cycles: int) -> Chain:
+    """A chain of causes with a step of each cause; "last": a task that nothing waits for."""
+    steps, begin = [], 0
+    for cause, length in cycles.items():
+        task, behind = (0, cause.removeprefix("t_")) if cause.startswith("t_") else (None, "")
+        steps.append(Step(begin, begin + length, "task" if behind else cause, "", task, "", behind))
+        begin += length
+    return Chain(tuple(steps))
+
+
+@pytest.mark.parametrize("found, text", [
+    (chain(t_edge=60, submit=40), "waiting"), (chain(t_task=40, submit=60), "submission"), (chain(t_edge=30, retire=40), "dispatch"),
+    (chain(t_edge=30, dispatch=40), "dispatch"), (chain(window=30, t_window=21, t_edge=49), "the window"), (chain(release=9), "timing"),
+    (chain(start=9), "the start policy"), (chain(calendar=9), "the calendar"), (chain(edge=9), "latency"), (chain(mark=9), "marks"),
+    (chain(t_EVENT_WAIT=9), "events"), (chain(executor=9), "lateness"), (chain(t_executor=9), "work, spread evenly"),
+    (chain(t_task=9), "one task: the last one alone takes 9% of the time"), (chain(t_bytes=9), "the window of bytes"),
 ])
-def test_the_chain_of_causes_has_the_last_word(cycles: dict[str, int], text: str) -> None:
-    assert replace(stats(100, 60, (50, 50)), causes=lambda: cycles).dominated_by.startswith(text)
+def test_the_chain_of_causes_has_the_last_word(found: Chain, text: str) -> None:
+    assert replace(stats(100, 60, (50, 50)), chain=lambda: found).dominated_by.startswith(text)
+
+
+def test_a_run_at_its_lower_bound_is_bounded_by_what_makes_the_bound() -> None:
+    held = chain(t_window=100)
+    at_work = replace(stats(100, 60, (100, 100)), chain=lambda: held)
+    assert at_work.gap == 0 and at_work.dominated_by.startswith("work, spread evenly")
+    assert replace(at_work, critical_path=100).dominated_by == "the critical path: one chain of dependent tasks takes all the time"
+    assert replace(at_work, executors=at_work.executors[:1], work=100, memory_bound=100, critical_path=1).verdict.kind == "work"
+    assert replace(at_work, work=0, memory_bound=100).verdict.kind == "memory"
+    assert replace(at_work, work=0, task_count=6, control=ControlStats(20, 0, 0, 1, 6)).verdict.kind == "submission"
+    assert replace(at_work, work=0, task_count=5, control=ControlStats(0, 10, 10, 1, 5)).verdict.kind == "dispatch"
 
 
 @pytest.mark.parametrize("reason, text", [*zip(STALL_REASONS[1:], ("empty channels", "full channels", "reads", "events"), strict=True)])
@@ -149,3 +166,38 @@ def test_of_many_executors_those_that_ran_something_are_shown() -> None:
     lines = str(replace(stats(100, 5, (5,)), executors=(none,) * 10 + (one,) * 18)).splitlines()
     assert [line.split()[0] for line in lines[4:20]] == [str(k) for k in range(10, 26)]
     assert lines[20:22] == ["   … 2 more, busy 5 to 5", "   … 10 ran nothing"]
+
+
+def test_kernels_are_counted() -> None:
+    """Three rows of 8 elements moved, 8 cycles loaded and 8 stored, and added to, on one executor."""
+    x, y = (Tensor(np.zeros((3, 8), np.float32)) for _ in range(2))
+
+    @workload
+    def main() -> None:
+        for b in P(3):
+            move[b](x[b], y[b])
+        for b in P(2):
+            add[b](x[b], y[b])
+
+    program = main().dispatch(DispatchPolicy.round_robin(1)).compile(wall_trace=True).run()
+    found, length = program.stats.kernels, program.trace.end - program.trace.start
+    assert [(row.kernel, row.tasks) for row in found] == [("add", 2), ("move", 3)]
+    assert found[0].cycles == length[3:].sum() and found[1].cycles == length[:3].sum()
+    assert [row.waiting for row in found] == [program.trace.start[3:].sum(), program.trace.start[:3].sum()]     # all are submitted at 0
+    wall = program.wall_trace.end - program.wall_trace.start
+    assert found.columns()["wall_ns"].tolist() == [wall[3:].sum(), wall[:3].sum()] and found.columns()["kernel"].tolist() == ["add", "move"]
+    assert any(part.kind == "table" and part.title == "Kernels" and part.head[-1] == "wall ns" for part in program.stats.card.parts)
+    assert str(found).splitlines()[0].split() == ["kernel", "tasks", "cycles", "waiting", "wall", "ns"]
+    simulated = program.simulate(arch="ascend_910b").stats.kernels
+    assert [row.wall_ns for row in simulated] == [None, None] and "wall_ns" not in simulated.columns()
+    assert program.trace.card.sentence == program.stats.card.sentence
+
+
+@kernel
+def move(a: In[Tile[1, 8, DType.F32]], c: Out[Tile[1, 8, DType.F32]]) -> None:
+    pto.store(c, a)
+
+
+@kernel
+def add(a: In[Tile[1, 8, DType.F32]], c: InOut[Tile[1, 8, DType.F32]]) -> None:
+    pto.store(c, pto.exp(c) + a)

@@ -113,9 +113,9 @@ def test_many_pools_of_a_slow_aicpu_take_no_longer_than_few() -> None:
                                             trace=TracePolicy.cycles(lambda t: t.params[0] * 0 + 20000))
         times = []
         for _ in range(3):
-            begun = time.perf_counter()
+            begun = time.process_time()
             assert program.simulate(wanted, BUSY, overheads=True).stats.task_count == 8001
-            times.append(time.perf_counter() - begun)
+            times.append(time.process_time() - begun)
         return min(times)
 
     assert shortest(4000) < 8 * shortest(32)

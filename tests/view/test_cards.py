@@ -37,12 +37,12 @@ from pto_wsp.timing.trace import Causes, Home, Trace
 from pto_wsp.view import notebook
 from pto_wsp.view.card import BarPart, BoxesPart, Card, LabelledValue, LanesPart, Preformatted, TablePart, ValuesPart
 from pto_wsp.view.colours import legend_of, slot_of
+from pto_wsp.view.graph_cards import graph_card
 from pto_wsp.view.html import html_of, page_of, shortened
-from pto_wsp.view.run_cards import MOST_MARKS, graph_card, lanes_of, stats_card, trace_card
+from pto_wsp.view.run_cards import MOST_MARKS, lanes_of, stats_card, trace_card
 
 F32 = DType.F32
 X, Y, Z = (Tensor(np.ones((3, 4, 16, 64), np.float32)) for _ in range(3))
-ROWS = "R"
 W = Tensor(np.ones((64, 64), np.float32))
 
 
@@ -54,11 +54,6 @@ def scale(x: In[Tile[16, 64, F32]], y: Out[Tile[16, 64, F32]]) -> None:
 @kernel
 def mm(x: In[Tile[16, 64, F32]], w: In[Tile[64, 64, F32]], y: Out[Tile[16, 64, F32]]) -> None:
     pto.store(y, x @ w)
-
-
-@kernel
-def sized(x: In[Tile[ROWS, 64, F32]], y: Out[Tile[ROWS, 64, F32]]) -> None:
-    pto.store(y, x)
 
 
 @workload
@@ -87,7 +82,7 @@ def part_of(card: Card, kind: type) -> Any:
 class Tags(HTMLParser):
     """Check that tags are closed in order; collect their text and attributes."""
 
-    VOID = frozenset({"br", "meta", "path", "rect"})
+    VOID = frozenset({"br", "circle", "input", "meta", "path", "rect"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,9 +156,8 @@ def test_a_workload_is_boxes_in_boxes() -> None:
     (inner,) = outer.inside
     assert (outer.head, outer.order, inner.head, inner.order) == ("for b in P(3):", "any", "for t in P.seq(4):", "down")
     assert [(site.kernel.name, site.index) for site in inner.inside] == [("scale", "[b, t]"), ("mm", "[b, t]")]
-    assert inner.inside[1].arguments == (LabelledValue(label="x in", value="Y[b, t]"), LabelledValue(label="w in", value="W"),
-                                         LabelledValue(label="y out", value="Z[b, t]"))
-    assert part_of(card, TablePart).rows == tuple(scheduled().schedule.directives())
+    assert [(arg.label, arg.value) for arg in inner.inside[1].arguments] == [("x in", "Y[b, t]"), ("w in", "W"), ("y out", "Z[b, t]")]
+    assert tuple(row[:2] for row in part_of(card, TablePart).rows) == tuple(scheduled().schedule.directives())
 
 
 def test_calls_of_many_lines_are_one_site_each() -> None:
@@ -182,17 +176,6 @@ def test_calls_of_many_lines_are_one_site_each() -> None:
     site, branch = loop.inside
     assert site.kernel.name == "a_name_that_is_long" and len(site.arguments) == 2
     assert branch.head.startswith("with P.when(") and branch.inside[0].kernel.name == "scale"
-
-
-def test_a_kernel_shows_its_parameters_and_ir() -> None:
-    card = scale.card
-    assert part_of(card, Preformatted).text == str(scale.ir)
-    assert [fact.label for fact in part_of(card, ValuesPart).values] == ["x", "y"]
-
-
-def test_a_kernel_without_one_ir_says_what_it_needs() -> None:
-    card = sized.card
-    assert "R=16" in card.state and not any(isinstance(part, Preformatted) for part in card.parts)
 
 
 def test_a_view_runs_and_simulates_nothing() -> None:
@@ -276,9 +259,9 @@ def test_names_are_text_and_never_markup(name: str) -> None:
 
 def test_a_page_is_complete_in_itself(program: Program, tmp_path: Path) -> None:
     path = program.report(tmp_path / "report.html")
-    html = path.read_text(encoding="utf-8")
+    html = re.sub("<script.*?</script>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)     # those: test_report.py
     text = text_of(html.replace("<!doctype html>", ""))
-    for said in ("Longest waits", "The makespan as one chain of causes", "for t in P.seq(4):", "scale", "proved"):
+    for said in ("Longest waits", "The makespan by cause", "for t in P.seq(4):", "scale", "proved"):
         assert said in text
     assert re.search("@media \\(prefers-color-scheme:dark\\)", html)
 

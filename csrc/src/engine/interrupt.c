@@ -30,13 +30,14 @@ static void on_interrupt(int number)
 
 bool pto_interrupt_open(pto_pool *pool, int32_t *cancel)
 {
-    struct sigaction here = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    struct sigaction here = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART}, now;
     int32_t *none = NULL;
-    if (sigaction(SIGINT, NULL, &before) != 0)
+    if (sigaction(SIGINT, NULL, &now) != 0)
         return false;
-    bool handled = (before.sa_flags & SA_SIGINFO) || (before.sa_handler != SIG_IGN && before.sa_handler != SIG_DFL);
+    bool handled = (now.sa_flags & SA_SIGINFO) || (now.sa_handler != SIG_IGN && now.sa_handler != SIG_DFL);
     if (!handled || !atomic_compare_exchange_strong(&interrupts, &none, cancel))
-        return false;
+        return false;      /* a call within a call, as the simulation of a record that is full: `before` is the outer call's */
+    before = now;
     interrupted = 0;
     atomic_store(&interrupted_pool, pool);
     sigemptyset(&here.sa_mask);

@@ -47,7 +47,7 @@ static PTO_INLINE bool pto_run_node(pto_worker *worker, uint32_t at, pto_manner 
             pto_note_failure(worker, at, code);
             return true;
         }
-        worker->n_run++;
+        atomic_store_explicit(&worker->n_run, atomic_load_explicit(&worker->n_run, memory_order_relaxed) + 1, memory_order_relaxed);
     }
     return true;
 }

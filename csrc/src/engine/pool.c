@@ -146,6 +146,15 @@ void pto_pool_cancel(pto_pool *pool)
     atomic_fetch_or(&pool->stop, PTO_STOP_CANCELLED);
 }
 
+int64_t pto_pool_n_run(pto_pool *pool, const int32_t *cancel)
+{
+    int64_t n = 0;
+    if (atomic_load(&pool->cancel) == cancel)
+        for (int32_t i = 0; i < pool->n_workers; i++)
+            n += atomic_load_explicit(&pool->workers[i].n_run, memory_order_relaxed);
+    return n;
+}
+
 /* A run that comes next makes another `stop`, so it is never the one that ends. */
 void pto_pool_cancel_run(pto_pool *pool, int32_t *cancel)
 {

@@ -66,7 +66,7 @@ struct pto_worker {
     int64_t scratch_bytes;
     pto_batch *batch;                  /* [limit] for queues.h: by the worker that it is for */
     int64_t batch_capacity;
-    int64_t n_run;                     /* tasks completed in this run */
+    _Atomic int64_t n_run;             /* tasks completed in this run; others look at it */
     int64_t n_done;                    /* nodes completed and not yet subtracted from pool->remaining */
     uint32_t block, block_end;         /* claimed from a range */
     int32_t index;

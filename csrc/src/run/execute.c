@@ -251,7 +251,8 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_don
     pool->fault = (pto_fault){0};
     for (int32_t i = 0; i < pool->n_workers; i++) {
         pto_worker *worker = &pool->workers[i];
-        worker->n_run = worker->n_done = 0;
+        atomic_store_explicit(&worker->n_run, 0, memory_order_relaxed);
+        worker->n_done = 0;
         worker->context = (pto_context){.prints = options->prints,
                                         .print = options->prints == NULL ? pto_print_nothing : pto_print_value,
                                         .cancel = atomic_load(&pool->cancel)};

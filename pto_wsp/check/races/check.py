@@ -20,6 +20,7 @@ import numpy as np
 from pto_wsp.check.races.accesses import Contest, SiteAccess, accesses_of, contests_of
 from pto_wsp.check.races.decide import Apart, NotProved, Outcome, decide, decide_in_pieces, decide_unordered
 from pto_wsp.check.races.filters import alike, is_apart, ordered_by_streams, pairs_of
+from pto_wsp.check.races.picture import race_regions
 from pto_wsp.check.races.question import Data, Pair, Question, data_of
 from pto_wsp.check.races.tokens import order_of, ordered_by_tokens, perhaps_ordered
 from pto_wsp.check.races.witness import Concurrent, Witness, unordered_instances
@@ -79,9 +80,10 @@ def race_error(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | Pla
         if plain:
             help_text = f"Injective({plain[0]}) promises that no two entries are equal, which each run checks; or P.seq(...)"
     also = () if first.span == second.span else ((f"{second.verb} here", second.span),)
-    return RaceError(what, first.span, also=also,
-                     expected=f"{_unordered_text(node)} touch different elements, or only read",
-                     found=f"{witness.elements} is {_accesses_text(witness)}", help=help_text, notes=notes)
+    error = RaceError(what, first.span, also=also, expected=f"{_unordered_text(node)} touch different elements, or only read",
+                      found=f"{witness.elements} is {_accesses_text(witness)}", help=help_text, notes=notes)
+    error.picture = race_regions(witness, node)
+    return error
 
 
 def _accesses_text(witness: Witness) -> str:

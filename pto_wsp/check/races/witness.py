@@ -27,6 +27,7 @@ from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View, as_declared, bounds_of
 from pto_wsp.values import dataclass
 
+_MOST_ITERATIONS = 16          # of a loop, of which the regions are kept for pictures
 _MOST_ELEMENTS = 1 << 22        # of a tensor with reshaped views, which are compared element by element
 
 Values: TypeAlias = tuple[tuple[str, int], ...]     # (variable name, value); names may repeat
@@ -41,7 +42,9 @@ class NoWitness(Exception):
 class Witness:
     """A confirmed race: the loop variables on both sides, outermost first, the values of symbols and elements, and the shared elements.
 
-    `outer`: values of the loop variables around both accesses, by id.
+    `outer`: values of the loop variables around both accesses, by id. `shape`: of the tensor. `boxes`: what each access touches; None for
+    views that are no boxes. `others`: boxes of both accesses in each iteration of the loop that leaves them unordered, by its variable;
+    empty where these are many or not known.
     """
 
     pair: Pair
@@ -49,6 +52,9 @@ class Witness:
     given: Mapping[str, int]
     shared: Shared
     outer: Mapping[int, int] = field(default_factory=dict)
+    shape: tuple[int, ...] = ()
+    boxes: tuple[Shared, Shared] | None = None
+    others: tuple[tuple[int, Shared, Shared], ...] = ()
 
     def iteration(self, side: int) -> str:
         """Return the iteration of one side as text, e.g. b = 0, t = 1."""
@@ -79,7 +85,8 @@ def witness_of(pair: Pair, question: Question, point: Mapping[Key, int]) -> Witn
     outer = {var.id: numbers.value(var, 0) for level in pair.first.levels[:pair.depth] if isinstance(level, Loop)
              for var in bound_vars(level)}
     shared = numbers.shared(pair)
-    return Witness(pair, (sides[0], sides[1]), numbers.given(), shared, outer)
+    given = dict(numbers.given())
+    return Witness(pair, (sides[0], sides[1]), given, shared, outer, numbers.shape_of(pair), numbers.boxes(pair), numbers.others(pair))
 
 
 class _Numbers:
@@ -88,6 +95,7 @@ class _Numbers:
         self.elements = {(tensor.id, tuple(i.value(point) for i in element.index)): element.value.value(point)
                          for tensor, elements in question.translator.applications.items() for element in elements}
         self.names: dict[str, int] = {}
+        self.instead: dict[s.Var, int] = {}     # values of variables in place of the point's
 
     def value(self, node: s.Scalar, side: int) -> int:
         return int(s.evaluate(as_declared(node), lambda leaf: self._leaf(leaf, side)))
@@ -95,7 +103,7 @@ class _Numbers:
     def _leaf(self, node: s.Scalar, side: int) -> s.Number:
         match node:
             case s.Var():
-                return self.question.number(node, side).value(self.point)
+                return self.instead[node] if node in self.instead else self.question.number(node, side).value(self.point)
             case s.SymbolRef(name):
                 self.names[name] = self.question.number(node, side).value(self.point)
                 return self.names[name]
@@ -166,19 +174,48 @@ class _Numbers:
         (number, factor), = line.terms
         return range(start, start + factor * self.value(region.extents[number], side), factor)
 
+    def boxes(self, pair: Pair) -> tuple[Shared, Shared] | None:
+        """Return the elements that each access touches, in each dimension; None for views that are no boxes."""
+        regions = tuple(region_of(access.view) for access in pair.accesses)
+        if not all(region.is_box for region in regions):
+            return None
+        here, there = (tuple(self._range(region, line, side) for line in region.dims) for side, region in enumerate(regions))
+        return here, there
+
+    def others(self, pair: Pair) -> tuple[tuple[int, Shared, Shared], ...]:
+        """Return the boxes of both accesses in each iteration of the pair's loop, for at most `_MOST_ITERATIONS`."""
+        loop = pair.loop
+        if loop is None or loop.through is not None:
+            return ()
+        found: list[tuple[int, Shared, Shared]] = []
+        try:
+            walk = range(self.value(loop.start, 0), self.value(loop.stop, 0), max(1, self.value(loop.step, 0)))
+            for value in walk if len(walk) <= _MOST_ITERATIONS else ():
+                self.instead = {loop.var: value}
+                boxes = self.boxes(pair)
+                if boxes is None:
+                    return ()
+                found.append((value, *boxes))
+        except NoWitness:        # an element decides where another iteration works, and the solver gave only those of the pair
+            return ()
+        finally:
+            self.instead = {}
+        return tuple(found)
+
     def _compared(self, pair: Pair) -> Shared:
         both = np.intersect1d(*self._offsets(pair))
-        shape = self._shape(pair)
+        shape = self.shape_of(pair)
         places = np.unravel_index(both, shape) if both.size else tuple(both for _ in shape)
         return tuple(range(int(place.min()), int(place.max()) + 1) if place.size else range(0) for place in places)
 
-    def _shape(self, pair: Pair) -> tuple[int, ...]:
+    def shape_of(self, pair: Pair) -> tuple[int, ...]:
+        """Return the shape of the tensor of both accesses."""
         tensor = pair.first.view.tensor
         return tuple(self.value(s.DimOf(tensor, k), 0) for k in range(tensor.rank))
 
     def _offsets(self, pair: Pair) -> tuple[np.ndarray, np.ndarray]:
         """Return the sorted linear offsets of each access's elements."""
-        shape = self._shape(pair)
+        shape = self.shape_of(pair)
         if int(np.prod(shape)) > _MOST_ELEMENTS:
             raise NoWitness("the tensor is large, and its views are reshaped")
         whole = np.arange(int(np.prod(shape))).reshape(shape)
@@ -288,9 +325,12 @@ def _found(plan: TaskPlan, pipeline: PlanPipeline, witness: Witness, data: Data,
                 continue
             for one, other in ((earlier, later), (later, earlier)):
                 here, there = regions[0].get(one), regions[1].get(other)
-                shared = None if here is None or there is None else _shared(here, there)
+                if here is None or there is None:
+                    continue
+                shared = _shared(here, there)
                 if shared is not None:
-                    return _unordered(witness, given, tasks[one], tasks[other], shared)
+                    found = _unordered(witness, given, tasks[one], tasks[other], shared)
+                    return replace(found, witness=replace(found.witness, boxes=(here, there), others=()))
     return None
 
 

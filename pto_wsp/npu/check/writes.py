@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Receive, SetSlot, children, leaves, walk
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Receive, assignments, children, leaves, walk
 from pto_wsp.npu.plan.model import Descriptor, Launch, NpuChoice, NpuItem, NpuPlan, Passed, Scope, Window
 from pto_wsp.npu.plan.places import IntermediateOf, Resource, TensorOf, resource_of, site_of
 from pto_wsp.npu.plan.waits import Overwrites, RememberedReads, overwrites, remembered_reads
@@ -135,14 +135,13 @@ def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_C
             case Consume(_, variables, body):
                 for turn in range(_SMALL):
                     yield from visit(body, {**known, **dict.fromkeys(variables, turn)}, made)
-            case SetSlot(slot, value):
-                slots[s.SlotValue(slot)] = _value(value, known)
             case Scope(items, intermediates, tensors):
                 n_runs += 1
                 owned: tuple[Resource, ...] = (*(IntermediateOf(own.id) for own in intermediates), *map(TensorOf, tensors))
                 for part in items:
                     yield from visit(part, known, {**made, **dict.fromkeys(owned, n_runs)})
             case _:
+                slots.update((place, _value(value, known)) for place, value in assignments(item))
                 for part in children(item):
                     yield from visit(part, known, made)
     return visit(plan.body, {}, {})

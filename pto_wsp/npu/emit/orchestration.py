@@ -31,6 +31,7 @@ from typing import assert_never
 from pto_wsp.c import syntax as c
 from pto_wsp.c.printer import comment_text, print_stmts
 from pto_wsp.c.render import CComment, CIdent, TemplateUnit, render
+from pto_wsp.c.resume import ResumableFrame
 from pto_wsp.c.syntax import c_ident
 from pto_wsp.errors import InternalError, raise_all
 from pto_wsp.ir import scalar as s
@@ -39,24 +40,26 @@ from pto_wsp.ir.flow import (
     Choice,
     Consume,
     Do,
+    Fresh,
     Loop,
     Pipeline,
     Receive,
     RecordEvent,
     Send,
-    SetSlot,
     Sides,
+    Silent,
+    SilentItem,
+    assignments,
     communicates,
     leaves,
     walk,
 )
 from pto_wsp.ir.flow import Sequence as PlanSequence
-from pto_wsp.ir.plan import is_float_symbol
+from pto_wsp.ir.plan import Precondition, is_float_symbol
 from pto_wsp.ir.waits import TrackedHandle
 from pto_wsp.npu.emit.orchestration_launches import is_many, join, launch_task
 from pto_wsp.npu.emit.orchestration_scope import (
     SELF,
-    CppFrame,
     FunctionScope,
     LoweringState,
     call,
@@ -81,7 +84,6 @@ from pto_wsp.npu.plan.model import (
     NpuProcess,
     NpuSend,
     NpuSides,
-    NpuSlot,
     Scope,
 )
 from pto_wsp.npu.plan.places import IntermediateOf, Resource, Statement, TaskItems, TensorOf, n_launches, statements, surely_submits
@@ -141,7 +143,7 @@ def _lower(state: LoweringState, statement: Statement, after: str | None, *, alo
                 for handle in state.waits.handles.closed_after(statement, position):
                     yield _opened(state, handle)
             yield from _choose(state, statement, 0, after)
-        case SetSlot():
+        case Silent():
             yield from _set(state, statement)
         case Scope():
             yield from _scope(state, statement, partial(_block, state, statement, after), implicit=alone)
@@ -198,9 +200,11 @@ def _choose(state: LoweringState, fork: NpuChoice, position: int, after: str | N
     yield c.If(asked, bodies[0], bodies[1])
 
 
-def _set(state: LoweringState, item: NpuSlot) -> Iterator[c.Stmt]:
+def _set(state: LoweringState, item: SilentItem[Precondition, int]) -> Iterator[c.Stmt]:
+    if isinstance(item, Fresh):
+        raise InternalError("a tensor made outside a scope")
     yield from _checked(state, item)
-    yield c.Assign(state.scope.slot(item.slot), state.scope.scalar(item.value))
+    yield from (c.Assign(state.scope.slot(place.slot), state.scope.scalar(value)) for place, value in assignments(item))
 
 
 def _checked(state: LoweringState, item: Checked) -> Iterator[c.Stmt]:
@@ -452,12 +456,12 @@ def _wait(state: LoweringState, may: c.Expr, span: Span, what: str, never: c.Exp
     """
     if state.frame is None:
         raise InternalError("a process waits where it has no frame", what)
-    state.frame.n_labels += 1
+    label, number = state.frame.wait()
     where = text_literal(f"{span.short}: {what}")
-    waits = c.Return(c.Call("network.waits", (c.Name("self.at"), c.Int(state.frame.n_labels), where)))
+    waits = c.Return(c.Call("network.waits", (c.Name("self.at"), c.Int(number), where)))
     says = text_literal(f"{span.short}: {what}: no token will come")
     ends = () if never is None else (c.If(never, (c.Return(c.Call("network.leaves", (says,))),)),)
-    return c.Block((c.Label(f"wait_{state.frame.n_labels}"), *ends, c.If(c.Prefix("!", may), (waits,))))
+    return c.Block((c.Label(label), *ends, c.If(c.Prefix("!", may), (waits,))))
 
 
 def _network(state: LoweringState, network: NpuPipeline, after: str | None) -> Iterator[c.Stmt]:
@@ -512,7 +516,7 @@ def _network_body(state: LoweringState, network: NpuPipeline, after: str | None)
 def _stage(state: LoweringState, stage: NpuProcess, after: str | None, name: str, process: str, frame: str) -> Iterator[c.Stmt]:
     """Yield the frame type of a process, a frame for each replica, and its function."""
     outer = (state.frame, state.leave, state.short, state.scope.names)
-    own = state.frame = CppFrame({"at": "int", "stream": "int"})
+    own = state.frame = ResumableFrame({"at": "int", "stream": "int"})
     state.leave, state.short, state.scope.names = c.Return(_LEAVES), set(), state.scope.names.inner()
     list_ = None
     if after is not None:
@@ -521,14 +525,13 @@ def _stage(state: LoweringState, stage: NpuProcess, after: str | None, name: str
     body = tuple(_block(state, stage.body, list_))
     state.frame, state.leave, state.short, state.scope.names = outer
     yield c.Comment(f"{stage.span.short}: process {stage.name}")
-    yield c.Struct(frame, tuple(c.Declare(type_, field_name) for field_name, type_ in own.fields.items()))
+    yield own.struct(frame)
     yield c.Declare(frame, name, c.Braces(()), array=(stage.replicas,))
     for replica in range(stage.replicas):
         yield c.Assign(c.Name(f"{name}[{replica}].stream"), c.Int(stage.stream + replica))
         if after is not None:
             yield c.Assign(c.Name(f"{name}[{replica}].after"), c.Name(after))
-    labels = tuple(f"wait_{number}" for number in range(1, own.n_labels + 1))
-    resumed = (c.JumpTable(c.Name("self.at"), labels),) if labels else (c.Evaluate(c.Cast("void", c.Name("self"))),)
+    resumed = own.resume(c.Name("self.at")) or (c.Evaluate(c.Cast("void", c.Name("self"))),)
     yield c.Closure(process, f"{frame} &self", "pto_wsp::Step", (*resumed, *body, c.Return(c.Name("pto_wsp::Step::ENDS"))))
 
 

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from pto_wsp.c import syntax as c
+from pto_wsp.c.resume import ResumableFrame
 from pto_wsp.c.scalars import lower_scalar
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.flow import Choice, Do, Loop, SetSlot
+from pto_wsp.ir.flow import Choice, Do, Loop, assignments
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.plan import Check, is_float_symbol
@@ -202,14 +203,6 @@ def call(function: str, *args: c.Expr) -> c.Evaluate:
 
 
 @dataclass(slots=True)
-class CppFrame:
-    """The process being lowered: its frame fields, by name with their types, and the number of resume labels."""
-
-    fields: dict[str, str] = field(default_factory=dict)
-    n_labels: int = 0
-
-
-@dataclass(slots=True)
 class LoweringState:
     """What is known at the statement being lowered. A variable that outlives a wait is a field of `frame`; all others are local."""
 
@@ -222,7 +215,7 @@ class LoweringState:
     depth: int = 0
     short: set[str] = field(default_factory=set)  # lists that surely have few ids, or one id that joins them
     handles: dict[TrackedHandle, str] = field(default_factory=dict)                # C++ names of the handles' lists
-    frame: CppFrame | None = None                 # of the current process; None outside, and in statements that never wait
+    frame: ResumableFrame | None = None                 # of the current process; None outside, and in statements that never wait
     channels: dict[int, str] = field(default_factory=dict)
     events: dict[int, str] = field(default_factory=dict)
     nothing: str = ""                             # id list of a process without program order
@@ -305,5 +298,5 @@ def lower_guards(guards: Sequence[Guard], scope: FunctionScope) -> Iterator[c.St
             case Choice((way,), other):
                 asked = scope.scalar(way.condition)
                 yield c.If(asked, tuple(lower_guards(way.body.items, scope)), tuple(lower_guards(other.items, scope)))
-            case SetSlot(slot, value):
-                yield c.Assign(scope.slot(slot), scope.scalar(value))
+            case _:
+                yield from (c.Assign(scope.slot(place.slot), scope.scalar(value)) for place, value in assignments(guard))

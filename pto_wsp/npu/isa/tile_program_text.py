@@ -14,25 +14,42 @@ vector program double(x: In[Tile[4, 8, f32]], y: Out[Tile[4, 8, f32]]):
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from pto_wsp.ir.kernel_text import print_param
 from pto_wsp.ir.scalar import Const, Scalar, print_scalar
 from pto_wsp.npu.isa import tile_program as tp
+from pto_wsp.source import Span
 
 _INDENT = "    "
 
 
 def print_program(program: tp.TileProgram) -> str:
     """Return the program as indented lines: on-chip buffers, then tiles, then steps."""
+    return "\n".join(text for text, _ in _lines(program))
+
+
+_COMMENT_COLUMN = 60
+
+
+def print_listing(program: tp.TileProgram) -> str:
+    """Return the program as `print_program` does, with the user's line behind each step that one made: `TMUL mul_1, x, x  # k.py:6`."""
+    return "\n".join(text if span is None or not span.line else f"{text:{_COMMENT_COLUMN}}  # {span.short}"
+                     for text, span in _lines(program))
+
+
+_Line: TypeAlias = "tuple[str, Span | None]"
+
+
+def _lines(program: tp.TileProgram) -> Iterator[_Line]:
+    """Yield the lines of a program, each with the span of the step that begins there."""
     params = ", ".join(print_param(param) for param in program.params)
-    lines = [f"{program.core.value} program {program.name}({params}):"]
+    yield f"{program.core.value} program {program.name}({params}):", None
     room_width = max((len(room.name) for room in program.rooms), default=0)
     tile_width = max((len(tile.name) for tile in program.tiles), default=0)
-    lines += [_INDENT + _buffer(room, room_width) for room in program.rooms]
-    lines += [f"{_INDENT}{tile.name:{tile_width}} = {_tile(program, tile)}" for tile in program.tiles]
-    lines += [_INDENT + line for line in _body(program, program.body)] or [f"{_INDENT}(nothing)"]
-    return "\n".join(lines)
+    yield from ((_INDENT + _buffer(room, room_width), None) for room in program.rooms)
+    yield from ((f"{_INDENT}{tile.name:{tile_width}} = {_tile(program, tile)}", None) for tile in program.tiles)
+    yield from _inside(program, program.body)
 
 
 def _buffer(room: tp.ChipBuffer, width: int) -> str:
@@ -48,12 +65,14 @@ def _tile(program: tp.TileProgram, tile: tp.TileView) -> str:
     return f"{tile.dtype} {tile.rows}x{tile.cols} {tile.form.value} in {program.room(tile.room).name}{offset}{valid}"
 
 
-def _body(program: tp.TileProgram, body: tuple[tp.Step, ...]) -> Iterator[str]:
+def _body(program: tp.TileProgram, body: tuple[tp.Step, ...]) -> Iterator[_Line]:
     for step in body:
-        yield from _step(program, step)
+        span = None if isinstance(step, tp.SetFlag | tp.WaitFlag | tp.Barrier | tp.BindTile) else step.span
+        for line in _step(program, step):
+            yield (line, span) if isinstance(line, str) else line
 
 
-def _step(program: tp.TileProgram, step: tp.Step) -> Iterator[str]:
+def _step(program: tp.TileProgram, step: tp.Step) -> Iterator[str | _Line]:
     def name(tile: int) -> str:
         return program.tile(tile).name
 
@@ -97,9 +116,9 @@ def _step(program: tp.TileProgram, step: tp.Step) -> Iterator[str]:
             assert_never(step)
 
 
-def _inside(program: tp.TileProgram, body: tuple[tp.Step, ...]) -> Iterator[str]:
-    lines = [_INDENT + line for line in _body(program, body)]
-    return iter(lines or [f"{_INDENT}(nothing)"])
+def _inside(program: tp.TileProgram, body: tuple[tp.Step, ...]) -> Iterator[_Line]:
+    lines = [(_INDENT + line, span) for line, span in _body(program, body)]
+    return iter(lines or [(f"{_INDENT}(nothing)", None)])
 
 
 def _arg(program: tp.TileProgram, arg: tp.Arg) -> str:

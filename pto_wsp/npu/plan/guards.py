@@ -28,8 +28,9 @@ from pto_wsp.ir.flow import (
     Receive,
     Send,
     Sequence,
-    SetSlot,
+    Silent,
     Through,
+    assignments,
     children,
     evaluations,
     walk,
@@ -85,10 +86,6 @@ class Late:
                 self._note(item, late=late)
             case Consume(body=body):
                 self._walk(body, late=True)
-            case SetSlot(slot, value):
-                self._note(item, late=late)
-                if late or self.is_late(value):
-                    self._values.add(s.SlotValue(slot))
             case Loop(start=start, stop=stop, step=step, through=through):
                 self._note(item, late=late)
                 late = late or self.is_late(start, stop, step)
@@ -104,6 +101,9 @@ class Late:
                     self._walk(way.body, late=late)
                 self._walk(otherwise, late=late)
             case _:
+                for each in evaluations(item):
+                    self._note(each.node, late=late)
+                self._values.update(place for place, value in assignments(item) if late or self.is_late(value))
                 for inner in children(item):
                     self._walk(inner, late=late)
 
@@ -126,7 +126,8 @@ class GuardLet:
 
 _Comparison: TypeAlias = tuple[s.Scalar, s.Scalar, s.Scalar]
 # A loop, a choice of two, and a slot that later guards read, around checks and bindings.
-Guard: TypeAlias = Flow[Check | GuardLet, None, int, int, int]
+Guard: TypeAlias = Flow[Check | GuardLet, Precondition, int, int, int]
+_NOTE = Precondition()      # guards stand before all tasks: nothing is checked or waited for in front of their scalars
 
 
 def guards_of(plan: NpuPlan, late: Late | None = None) -> tuple[Guard, ...]:
@@ -151,9 +152,8 @@ def slots_read(guards: Iterable[Guard], needed: frozenset[int]) -> frozenset[int
                 note(value, lower, upper)
             case Do(GuardLet(value=value)):
                 note(value)
-            case SetSlot(slot, value):
-                if slot in needed:
-                    note(value)
+            case _ if assignments(guard):
+                note(*(value for place, value in assignments(guard) if place.slot in needed))
             case _:
                 inside = tuple(inner for body in children(guard) for inner in children(body))
                 inner_slots = slots_read(inside, needed)
@@ -167,8 +167,8 @@ def _prune(guards: Iterable[Guard], needed: frozenset[int]) -> tuple[Guard, ...]
     """Return the guards without unneeded slot assignments and without empty loops and forks."""
     kept: list[Guard] = []
     for guard in guards:
-        if isinstance(guard, SetSlot):
-            kept += [guard] if guard.slot in needed else []
+        if slots := assignments(guard):
+            kept += [guard] if any(place.slot in needed for place, _ in slots) else []
         else:
             kept += _with_bodies(guard, lambda inside: _prune(inside, needed))
     return tuple(kept)
@@ -192,7 +192,7 @@ def _drop_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tup
                 if (value, lower, upper) not in held:
                     kept.append(guard)
                     held |= frozenset() if _reads_slots(guard) else {(value, lower, upper)}
-            case SetSlot():
+            case _ if assignments(guard):
                 kept.append(guard)
             case _:
                 kept += _with_bodies(guard, partial(_drop_repeated, held=held))
@@ -200,6 +200,7 @@ def _drop_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tup
 
 
 def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
+    evaluated, slots = evaluations(item), assignments(item)
     match item:
         case Do(launch):
             yield from map(Do, late.early_checks_of(launch))
@@ -207,16 +208,17 @@ def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
             yield from map(Do, late.early_checks_of(item))
         case Consume():
             pass           # nobody knows yet how many tokens come, or what they carry
-        case SetSlot(slot, value):
-            yield from map(Do, late.early_checks_of(item))
-            if not late.is_late(s.SlotValue(slot)):
-                yield SetSlot(slot, value, None)
         case Loop():
             yield from map(Do, late.early_checks_of(item))
             if not late.is_late(item.start, item.stop, item.step):
                 yield from _around(item, _once(_iteration_guards(item, late)))
         case Choice():
             yield from _ways(item, 0, late)
+        case Silent():
+            for each in evaluated:
+                yield from map(Do, late.early_checks_of(each.node))
+            if slots and not late.is_late(*(place for place, _ in slots)):
+                yield replace(item, note=_NOTE)
         case _:
             for inner in children(item):
                 yield from _guards(inner, late)
@@ -239,7 +241,7 @@ def _ways(fork: NpuChoice, position: int, late: Late) -> Iterator[Guard]:
     yield from map(Do, late.early_checks_of(way))
     if not late.is_late(way.condition):      # a late condition leaves the branch unknown
         then, other = Sequence(_once(_guards(way.body, late))), Sequence(_once(_ways(fork, position + 1, late)))
-        yield Choice((Branch(way.condition, then, None),), other)
+        yield Choice((Branch(way.condition, then, _NOTE),), other)
 
 
 def _once(guards: Iterable[Guard]) -> tuple[Guard, ...]:
@@ -264,7 +266,7 @@ def _check_of(guard: Guard | None) -> Check | None:
 
 def _reads_slots(guard: Guard) -> bool:
     """Return whether a guard may mean something else when repeated, because it reads or sets a slot."""
-    return any(isinstance(node, s.SlotValue | SetSlot) for node in nodes(guard))
+    return any(isinstance(node, s.SlotValue | Silent) for node in nodes(guard))
 
 
 def _subject(check: Check) -> object:
@@ -303,7 +305,7 @@ def _around(loop: NpuLoop, guards: tuple[Guard, ...]) -> Iterator[Guard]:
         case _:
             inside = list(guards)
     if inside:
-        yield Loop(loop.var, loop.start, loop.stop, loop.step, True, Sequence(tuple(inside)), None)
+        yield Loop(loop.var, loop.start, loop.stop, loop.step, True, Sequence(tuple(inside)), _NOTE)
 
 
 def _is_bound(check: Check, loop: NpuLoop) -> bool:

@@ -23,7 +23,6 @@ from pto_wsp.ir.flow import (
     Process,
     Send,
     Sequence,
-    SetSlot,
     Sides,
     children,
 )
@@ -115,7 +114,6 @@ NpuLoop: TypeAlias = Loop[Launch, Precondition, int, int, int]
 NpuChoice: TypeAlias = Choice[Launch, Precondition, int, int, int]
 NpuSides: TypeAlias = Sides[Launch, Precondition, int, int, int]
 NpuCommunication: TypeAlias = Communication[Launch, Precondition, int, int, int]
-NpuSlot: TypeAlias = SetSlot[Precondition]
 NpuSend: TypeAlias = Send[Precondition, int]
 NpuConsume: TypeAlias = Consume[Launch, Precondition, int, int, int]
 NpuPipeline: TypeAlias = Pipeline[Launch, Precondition, int, int, int]

@@ -27,6 +27,7 @@ from pto_wsp.ir.flow import (
     Pipeline,
     Receive,
     Sides,
+    SilentItem,
     children,
     leaves,
     slots_set,
@@ -48,7 +49,6 @@ from pto_wsp.npu.plan.model import (
     NpuPipeline,
     NpuPlan,
     NpuSides,
-    NpuSlot,
     Passed,
     Scope,
     Window,
@@ -75,7 +75,7 @@ class TaskItems:
         return total(n_launches(item) for item in self.items)
 
 
-Statement: TypeAlias = (TaskItems | NpuLoop | NpuChoice | NpuSlot | NpuSides | NpuBody | NpuPipeline
+Statement: TypeAlias = (TaskItems | NpuLoop | NpuChoice | SilentItem[Precondition, int] | NpuSides | NpuBody | NpuPipeline
                         | NpuCommunication)
 
 

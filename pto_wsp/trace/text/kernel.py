@@ -85,7 +85,7 @@ class _KernelReader:
         reader = self._reader
         token = reader.name("a parameter")
         if reader.sees("["):        # a tile of a stack
-            token = replace(token, text=token.text + self._index())
+            token = replace(token, text=token.text + self._reader.index())
         if token.text in self._params:
             reader.fail(f"two parameters are called `{token.text}`", token)
         reader.expect(":")
@@ -109,20 +109,21 @@ class _KernelReader:
                         known=(*_ROLES, "Acc", "Scalar"))
         reader.expect("]")
 
-    def _index(self) -> str:
-        """Return the index of a tile of a stack: `[0, 1]`, as in the names of parameters."""
-        self._reader.expect("[")
-        numbers = [self._reader.whole("a number")]
-        while self._reader.has(","):
-            numbers.append(self._reader.whole("a number"))
-        self._reader.expect("]")
-        return f"[{', '.join(map(str, numbers))}]"
-
     def _of_stack(self, token: IrToken) -> IrToken:
         """Return the name of a tile of a stack, if a parameter of the name is one; else the token."""
         if token.text not in self._params and self._reader.sees("[") and any(name.startswith(f"{token.text}[") for name in self._params):
-            return replace(token, text=token.text + self._index())
+            return replace(token, text=token.text + self._reader.index())
         return token
+
+    def _buffer_of_stack(self, token: IrToken) -> IrToken:
+        """Return the name of a buffer of a stack, if an index stands behind the token (`b[0]`, `b[0].1`); else the token."""
+        reader = self._reader
+        if not reader.index_ahead():
+            return token
+        text = token.text + reader.index()
+        if reader.next.kind == "number" and reader.next.text.startswith("."):      # one of several that are called so
+            text += reader.take().text
+        return replace(token, text=text)
 
     # -- bodies --------------------------------------------------------------------------------------------------------
     def _block(self, outer: int, read: Callable[[int], tuple[k.Stmt, ...]]) -> tuple[k.Stmt, ...]:
@@ -285,6 +286,7 @@ class _KernelReader:
     def _buffer(self, start: IrToken) -> k.Alloc | k.Write | k.WritePart | k.Item:
         """Return the allocation of a buffer, the write of one or of a part, or the read of an element as a scalar."""
         reader, span = self._reader, self._reader.span(start)
+        start = self._buffer_of_stack(start)
         if reader.has("="):
             if reader.has("item"):
                 return self._item(start)
@@ -339,7 +341,7 @@ class _KernelReader:
         return make(value, span)
 
     def _read(self, op: IrToken) -> tuple[Callable[[k.Value, Span], k.Stmt], TileType | None]:
-        token = self._reader.name("a buffer")
+        token = self._buffer_of_stack(self._reader.name("a buffer"))
         buffer = self._scope.buffers.get(token.text)
         if buffer is None:
             self._reader.fail(f"there is no buffer `{token.text}` here", token, known=self._scope.buffers)

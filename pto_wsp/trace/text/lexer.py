@@ -90,6 +90,30 @@ class Reader:
         token = self.next
         return token.indent == INNER and token.kind in ("mark", "name") and token.text in texts
 
+    def index_ahead(self, behind: str = "") -> str:
+        """Return the bracket ahead if numbers alone stand in it, as in the name of a tile of a stack: `[0, 1]`; "" for any other.
+
+        `behind`: the mark that must stand behind it.
+        """
+        if not self.sees("["):
+            return ""
+        at, numbers = self._at + 1, list[str]()
+        while self._tokens[at].kind == "number" and self._tokens[at + 1].text in (",", "]"):
+            numbers.append(self._tokens[at].text)
+            at += 2
+            if self._tokens[at - 1].text == "]":
+                return f"[{', '.join(numbers)}]" if not behind or self._tokens[at].text == behind else ""
+        return ""
+
+    def index(self) -> str:
+        """Return the bracket ahead, in which numbers alone stand, and go behind it."""
+        self.expect("[")
+        numbers = [self.whole("a number")]
+        while self.has(","):
+            numbers.append(self.whole("a number"))
+        self.expect("]")
+        return f"[{', '.join(map(str, numbers))}]"
+
     def has(self, *texts: str) -> bool:
         """Go behind the next token if it is one of these marks or names, and tell so."""
         found = self.sees(*texts)

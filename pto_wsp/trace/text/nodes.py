@@ -7,7 +7,7 @@ field is read without a line here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar, Union, get_args, get_origin
@@ -29,7 +29,7 @@ from pto_wsp.trace.text.lexer import INNER, IrToken, Reader
 from pto_wsp.trace.text.scalars import read_dtype, read_number, read_scalar
 
 _SHORT = ("print() of a workload, and the dumps of a plan, are short forms for people: str(w.ir) and str(program.plan) are complete")
-_NUMBERS: dict[str, type[Clip | Permute | Reshape]] = {"clip": Clip, "transpose": Permute, "reshape": Reshape}
+_NUMBERS: dict[str, type[Permute | Reshape]] = {"transpose": Permute, "reshape": Reshape}
 
 
 def read_level(reader: Reader, kind: type[Workload] | type[TaskPlan]) -> tuple[Workload | TaskPlan, tuple[Kernel, ...]]:
@@ -250,6 +250,8 @@ class _LevelReader:
     def _name(self, token: IrToken) -> s.Scalar:
         """Return the scalar that a name stands for."""
         reader = self._reader
+        if token.text + reader.index_ahead(".") in self._params and token.text not in self._params:      # a tile of a stack
+            token = replace(token, text=token.text + reader.index())
         match self._params.get(token.text):
             case ScalarParamDecl(name, dtype):
                 return s.ParamScalar(name, dtype)
@@ -301,14 +303,29 @@ class _LevelReader:
                 steps.extend(self._bracket())
             elif self._reader.has("."):
                 word = self._reader.name("clip, transpose or reshape")
+                if word.text == "clip":
+                    steps.append(Clip(self._limits()))
+                    continue
                 if word.text not in _NUMBERS:
-                    self._reader.fail(f"a view has no `{word.text}`", word, expected=", ".join(_NUMBERS), known=_NUMBERS)
+                    known = ("clip", *_NUMBERS)
+                    self._reader.fail(f"a view has no `{word.text}`", word, expected=", ".join(known), known=known)
                 numbers, dims = self._numbers()
                 if dims and word.text != Reshape.__name__.lower():
                     self._reader.fail(f"`{word.text}` has no dims", word)
                 steps.append(Reshape(numbers, dims) if dims else _NUMBERS[word.text](numbers))
             else:
                 return View(tensor, tuple(steps))
+
+    def _limits(self) -> tuple[int | None, ...]:
+        """Return the limits of a `clip`: a number for each dimension, or None."""
+        reader, out = self._reader, list[int | None]()
+        reader.expect("(")
+        while not reader.sees(")"):
+            out.append(None if reader.has("None") else reader.whole("a limit"))
+            if not reader.has(","):
+                break
+        reader.expect(")")
+        return tuple(out)
 
     def _numbers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the numbers in parentheses, and those of `dims=(first, end)` behind them."""

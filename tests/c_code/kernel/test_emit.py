@@ -203,6 +203,7 @@ def kernels(build_all: BuildAll) -> Kernels:
 
 @pytest.mark.parametrize("rows", [16, 5, 1])
 @pytest.mark.parametrize("cols", [100, 64, 3])
+@pytest.mark.sampled(3)
 def test_rmsnorm_stages_tails(kernels: Kernels, rows: int, cols: int) -> None:
     check(kernels[rmsnorm], {"x": normal(rows, cols), "out": zeros(rows, cols)}, **CLOSE)
 

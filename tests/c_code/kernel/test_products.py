@@ -68,6 +68,7 @@ def in_four_ways(request: pytest.FixtureRequest, build_all: BuildAll) -> Mapping
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("dtype", tuple(MATMUL_RESULT), ids=str)
+@pytest.mark.sampled(4)
 def test_operands_are_read_as_they_lie(in_four_ways: Mapping[Hashable, Built], size: tuple[int, int, int], dtype: DType) -> None:
     (m, n, inner), built = size, in_four_ways[size, dtype]
     lhs, rhs = numbers(dtype, m, inner), numbers(dtype, inner, n, seed=1)

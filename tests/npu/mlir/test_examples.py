@@ -16,6 +16,7 @@ REFUSED = "mixture routed by tasks"      # columns of its topk are parts of a ti
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != REFUSED])
+@pytest.mark.sampled(3)
 def test_every_kernel_of_an_example(name: str) -> None:
     arch = builtin_arch("ascend_910b")
     for use in npu_plan(CASES[name]()).kernels:

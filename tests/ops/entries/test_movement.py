@@ -65,6 +65,7 @@ def run(body: Any, rows: int, cols: int) -> Any:
 
 
 @pytest.mark.parametrize("body, expected", [
+    (lambda x: x[0:1:1 << 63], [[0, 1, 2, 3]]),
     (lambda x: x[1:3, 0::2], [[4, 6], [8, 10]]), (lambda x: x[1], [[4, 5, 6, 7]]), (lambda x: x[:, -1], [[3], [7], [11]]),
     (lambda x: x[-1:], [[8, 9, 10, 11]]), (lambda x: x[..., 1:2], [[1], [5], [9]]), (lambda x: x[0:1, ...], [[0, 1, 2, 3]]),
     (lambda x: x[::-1, 3:0:-2], [[11, 9], [7, 5], [3, 1]]), (lambda x: x[::-2, 0], [[8], [0]]),

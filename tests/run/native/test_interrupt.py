@@ -32,6 +32,7 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.errors import ProgramStateError
+from pto_wsp.run.native import Engine
 
 I64 = DType.I64
 ENDLESS = 1 << 62
@@ -241,3 +242,24 @@ def test_what_a_handler_of_the_users_own_raises_ends_the_run() -> None:
     assert program.is_complete()
     program.run(n=2)
     assert y.data[0].tolist() == [2] * 4
+
+
+
+def test_ctrl_c_is_the_callers_again_behind_a_run_longer_than_its_record() -> None:
+    """What goes beyond the record is simulated within the run: a call that looks at Ctrl-C within one that does."""
+    y, n = Tensor(np.zeros((4, 4), np.int64)), Symbol("n")
+
+    @workload
+    def many() -> None:
+        for _ in P.seq(n):
+            inc(y[0])
+
+    program = many().compile()
+    engine = program.compiled.runner
+    assert isinstance(engine, Engine)
+    short = Engine(engine.artifact, engine.plan, 1, max_tasks=4)
+    object.__setattr__(program.compiled, "runner", short)
+    program.run(n=100)
+    assert short.recorder.columns().first_node > 0
+    with interrupted():
+        time.sleep(10)

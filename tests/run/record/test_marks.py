@@ -10,9 +10,8 @@ from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import InternalError
 from pto_wsp.ir.execution_rules import ExecutionRules
 from pto_wsp.run.record import EdgeReason, MarkFlag, Stall
-from pto_wsp.run.simulator import Recorder
+from pto_wsp.run.simulator import STALL_REASONS, Recorder
 from pto_wsp.timing.edges import Edge, Edges
-from pto_wsp.timing.stats import STALL_REASONS
 
 CHANNEL, ORDER, READ, AFTER = EdgeReason.CHANNEL, EdgeReason.ORDER, EdgeReason.READ, EdgeReason.AFTER
 

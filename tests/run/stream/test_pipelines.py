@@ -562,7 +562,7 @@ def test_a_pipeline_reads_back_from_json_and_from_its_repr() -> None:
 
     traced = workload(body)()
     assert Workload.from_json(traced.to_json()) == traced
-    assert eval(repr(traced), dict(codec.NAMES)) == traced
+    assert eval(repr(traced.node), dict(codec.NAMES)) == traced
     assert [task.kernel for task in traced.tasks()].count("inc") == 2 * N
 
 

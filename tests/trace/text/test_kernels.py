@@ -245,6 +245,7 @@ def _mutate(number: int) -> None:
     reads_back(read.ir)
 
 
+@pytest.mark.slow
 def test_mutated_text_is_refused_or_reads_back() -> None:
     for number in range(150):
         _mutate(number)
@@ -286,7 +287,8 @@ def test_what_was_read_runs_on_every_target_like_what_was_traced() -> None:
             of(t=T, n=2, y=Y)
 
         folder = w().compile("ascend_npu").artifact_dir
-        return {path.name: path.read_text() for path in folder.rglob("*.wsp")}
+        # without the comments, which say the line that an instruction is from: here of this file, there of the text
+        return {path.name: "\n".join(line.partition("#")[0] for line in path.read_text().splitlines()) for path in folder.rglob("*.wsp")}
 
     assert package(read) == package(shifted)
     with pytest.raises(PtoError, match="wrong dtype"):

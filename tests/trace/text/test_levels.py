@@ -151,6 +151,7 @@ def test_plans_of_schedules_read_back(schedule: Callable[[Workload], Workload]) 
 
 @given(workload_recipes(control=True))
 @settings(max_examples=10, deadline=None)
+@pytest.mark.slow
 def test_drawn_workloads_and_their_plans_read_back(recipe: WorkloadRecipe) -> None:
     bench = Bench(recipe)
     made = bench.trace()

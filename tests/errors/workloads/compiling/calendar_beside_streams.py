@@ -28,6 +28,6 @@ def mistake() -> None:
 #      |
 #   23 |     program().streams(2).calendar(lambda t: (t.k % 2, t.k))
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = found:    calendar(k % 2, k) and streams(2)
+#    = found:    Calendar.of(lambda t: (t.k % 2, t.k)) and streams(2)
 #    = help:     leave one of them out
 #    = note:     a calendar says in which order each executor runs its tasks
