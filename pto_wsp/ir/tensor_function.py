@@ -1,0 +1,270 @@
+"""Define the tensor level: a function on whole arrays, as statements on arrays of any rank.
+
+An operation reads views of arrays and defines new arrays, which never change. State (`tt.zeros`) and InOut parameters change by `Put`.
+Control stands in the tree of `ir.flow`: `Sequence`, `Do`, `Loop`, `Choice`. Operations have the names and the meaning of the op table: they
+work on the last dimension (`rowsum`), on the last two (`matmul`, `transpose`, `colsum`), or element by element; leading dimensions run
+along, and broadcast as NumPy's. Any other axis is brought there by a view. Reductions keep their dimension, with extent 1.
+
+    normed = div(x, rowsum_1)          Do(Apply("div", (ArrayView(x), ArrayView(rowsum_1)), (normed,)))
+    acc[0:4] = v                       Do(Put(ArrayView(acc, (Cut(0, 0, 4),)), ArrayView(v)))
+
+Operations that no kernel has, since a kernel has no such arrays:
+`take` (source, table): source[table] along the first dimension. `rows_of` (table; attribute n): the places of 0 … n - 1 in the flattened
+table, rising, and their n + 1 starts. `arange` (start, step), `random` (seed) and `full` (number): their shape is the result's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any, TypeAlias
+
+from pto_wsp.ir import flow
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.layout import Contract, TensorRef
+from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, ceil_div, minimum, sub
+from pto_wsp.ir.view import Cut, Permute, Pick
+from pto_wsp.source import UNKNOWN, Span
+from pto_wsp.values import dataclass
+
+Extents: TypeAlias = tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of the function: a parameter, a constant, state of the body, or the result of an operation.
+
+    `name` is that of the user's variable, and unique in the function. Extents are scalars of the function's symbols, and, of an array that
+    a loop's body makes, of loop variables and of elements of arrays.
+    """
+
+    id: int
+    name: str
+    shape: Extents
+    dtype: DType
+    contracts: tuple[Contract, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def ref(self) -> TensorRef:
+        """The array as scalars name it that read an element: `Element(array.ref, index)`. Extents that are no numbers count as 0 there."""
+        extents = tuple(int(n.value) if isinstance(n, Const) else 0 for n in self.shape)
+        return TensorRef(self.id, extents, self.dtype, self.name, contracts=self.contracts)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Add a dimension of extent 1 before dimension `dim`."""
+
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """Reverse dimension `dim`."""
+
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refold:
+    """Give the elements, row by row, another shape of as many elements."""
+
+    shape: Extents
+
+
+@dataclass(frozen=True, slots=True)
+class TileCut:
+    """Take the positions start … start + size - 1 of dimension `dim` that exist: passes cut axes into tiles, and the last may be short."""
+
+    dim: int
+    start: Scalar
+    size: int
+
+
+ArrayStep: TypeAlias = Pick | Cut | Permute | Insert | Flip | Refold | TileCut
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayView:
+    """A part of an array, read or written when its statement runs. Slices are inside: 0 <= start <= stop <= extent, by construction."""
+
+    array: Array
+    steps: tuple[ArrayStep, ...] = ()
+
+    @property
+    def shape(self) -> Extents:
+        """The extents of the view."""
+        shape = list(self.array.shape)
+        for step in self.steps:
+            match step:
+                case Pick(dim, _):
+                    del shape[dim]
+                case Cut(dim, start, stop, by):
+                    span = sub(stop, start)
+                    shape[dim] = span if by == 1 else ceil_div(span, Const(by))
+                case Permute(order):
+                    shape = [shape[k] for k in order]
+                case Insert(dim):
+                    shape.insert(dim, Const(1))
+                case Refold(extents):
+                    shape = list(extents)
+                case TileCut(dim, start, size):
+                    shape[dim] = minimum(Const(size), sub(shape[dim], start))
+                case Flip():
+                    pass
+        return tuple(shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self.array.dtype
+
+    def then(self, *steps: ArrayStep) -> ArrayView:
+        """Return the view of this view."""
+        return ArrayView(self.array, self.steps + steps)
+
+
+Operand: TypeAlias = ArrayView | Scalar      # a scalar takes the dtype of the arrays it meets
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Define `results` as what the op gives for the operands. `group`: the name that `with tt.group(…)` gave, or ""."""
+
+    op: str
+    operands: tuple[Operand, ...]
+    results: tuple[Array, ...]
+    attrs: tuple[tuple[str, Any], ...] = ()
+    group: str = ""
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """Make state: a new array in each iteration of the body it stands in, of one number, or undefined (`fill` None)."""
+
+    array: Array
+    fill: int | float | bool | None
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write a value, which broadcasts, to a view of state or of an InOut parameter.
+
+    With a table, the entries of which are places along the first dimension of the view: target[table] = value; `add`: np.add.at, in the
+    order of the entries.
+    """
+
+    target: ArrayView
+    value: Operand
+    table: ArrayView | None = None
+    add: bool = False
+    group: str = ""
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Print a view while the function runs, after a label."""
+
+    label: str
+    value: ArrayView
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+Statement: TypeAlias = Apply | Make | Put | Show
+
+
+@dataclass(frozen=True, slots=True)
+class BodyNote:
+    """What the tensor level adds to a loop or a choice: the group that `with tt.group(…)` names around it."""
+
+    group: str = ""
+
+
+Body: TypeAlias = flow.Sequence[Statement, BodyNote, TensorRef, TensorRef, TensorRef]
+Item: TypeAlias = flow.Flow[Statement, BodyNote, TensorRef, TensorRef, TensorRef]
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ArrayParam:
+    """A parameter: its array, whether the function writes it, and how the user reaches it from the arguments: `layers.3.up`."""
+
+    array: Array
+    written: bool = False
+    path: str = ""
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayConstant:
+    """An array that the body captured: its elements, row by row, as bytes of its dtype."""
+
+    array: Array
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A condition on symbols that the caller promises; each call checks it."""
+
+    condition: Scalar
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFunction:
+    """A traced function. `symbols`: the extents by name; `scalars`: the parameters that are numbers of a call."""
+
+    name: str
+    params: tuple[ArrayParam, ...]
+    body: Body
+    results: tuple[ArrayView, ...]
+    symbols: tuple[SymbolRef, ...] = ()
+    scalars: tuple[SymbolRef, ...] = ()
+    constants: tuple[ArrayConstant, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+def limit_of(extent: Scalar) -> int | None:
+    """Return the most that an extent can be, where it says so: a number, or the size of a block; None for another extent."""
+    match extent:
+        case Const(value):
+            return int(value)
+        case Binary(Op.MIN, Const(value), _):
+            return int(value)
+        case _:
+            return None
+
+
+def views_read(statement: Statement) -> Iterator[ArrayView]:
+    """Yield the views that a statement reads; one that it adds to is read, too."""
+    match statement:
+        case Apply(_, operands, _):
+            yield from (operand for operand in operands if isinstance(operand, ArrayView))
+        case Put(target, value, table, add):
+            yield from (operand for operand in (value, table, target if add else None) if isinstance(operand, ArrayView))
+        case Show(_, value):
+            yield value
+        case Make():
+            return
+
+
+def arrays_defined(statement: Statement) -> tuple[Array, ...]:
+    """Return the arrays that a statement makes."""
+    match statement:
+        case Apply(results=results):
+            return results
+        case Make(array):
+            return (array,)
+        case Put() | Show():
+            return ()

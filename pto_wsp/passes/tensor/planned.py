@@ -1,0 +1,36 @@
+"""Define what the passes of the tensor level run on: a function together with the plan that says how it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pto_wsp.arch.model import Arch
+from pto_wsp.ir.tensor_function import TensorFunction
+from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFunction:
+    """A function and its plan. Each pass returns a function of the same meaning, and the plan with the choices that it made."""
+
+    function: TensorFunction
+    plan: TilePlan
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.name
+
+
+@dataclass(frozen=True, slots=True)
+class TensorContext:
+    """What the passes know beside: the arch, the target, and the numbers that stand for symbols in costs, by name."""
+
+    arch: Arch
+    target: str
+    sizes: Mapping[str, int]
+
+    def size_of(self, symbol: str) -> int:
+        """Return the number that a symbol is planned for: 1024 unless something is said."""
+        return self.sizes.get(symbol, 1024)
