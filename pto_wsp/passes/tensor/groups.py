@@ -1,0 +1,202 @@
+"""Say whether statements may share a kernel, and along which axes its tasks are cut.
+
+A kernel computes a tile of each of its results. So each axis that its tasks are cut along is *free* in all operations, and a dimension of
+each result; every other axis is whole in a task: its extent needs a bound. One summed axis without a bound may be *walked* in steps: what
+has the axis is computed step by step, and sums are carried from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pto_wsp.ir import flow
+from pto_wsp.ir.scalar import Const
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, arrays_defined, limit_of, views_read
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
+from pto_wsp.ops.table import TABLE
+from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, Crooked, Dim, Role, defined_by, statements_of
+from pto_wsp.passes.tensor.effects import elements_in, scalars_of, vars_in
+from pto_wsp.values import dataclass
+
+_FEW = 4096     # elements of a value that each task may compute again
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """The statements of one kernel. `local`: ids of the arrays of its tasks alone. `outputs`: values that others read.
+
+    `tiled`: the axes that tasks are cut along, in the order of the dimensions of the largest result. `whole`: all others.
+    `walked`: the axis that is walked in steps; None for none.
+    """
+
+    items: tuple[Item, ...]
+    axes: Axes
+    local: frozenset[int]
+    outputs: tuple[Array, ...]
+    tiled: tuple[Dim, ...]
+    whole: frozenset[Dim]
+    walked: Dim | None
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The statements in program order."""
+        return tuple(statements_of(self.items))
+
+
+def group_of(items: Sequence[Item], users: Mapping[int, frozenset[int]], bounds: Mapping[str, int],
+             walks: bool = True) -> Group | None:
+    """Return the group that items form; None if they cannot share a kernel.
+
+    `users`: see `effects.users_of`. `bounds`: the largest numbers that symbols may be, by name. `walks`: whether an axis may be walked.
+    """
+    statements = list(statements_of(items))
+    own = frozenset(map(id, statements))
+    defined = defined_by(items)
+    values = {array.id for statement in statements if isinstance(statement, Apply) for array in statement.results}
+    inside = frozenset(one for one in defined if one in values or users.get(one, frozenset()) <= own)
+    outputs = tuple(array for one, array in defined.items() if one in values and not users.get(one, frozenset()) <= own)
+    if not _may_share(items, statements, inside):
+        return None
+    try:
+        axes = Axes(items, inside)
+        puts = [statement for statement in statements if isinstance(statement, Put) and statement.target.array.id not in inside]
+        results = [*(axes.of_array(array) for array in outputs), *(_written(axes, put) for put in puts)]
+        every = _all_axes(axes, statements)
+    except Crooked:
+        return None
+    free = {axis for axis in every if not axes.roles(axis) & {Role.SUMMED, Role.WHOLE}}
+    if not results:
+        results = [axes.of_array(defined[one]) for one in list(values)[-1:]]
+    largest = max(results, key=len, default=())
+    tiled = tuple(dict.fromkeys(axis for axis in largest if axis is not None and axis in free
+                                and all(axis in result for result in results)))
+    for statement in statements:
+        tiled = tuple(axis for axis in tiled if axis not in _computed_again_along(axes, statement, tiled, outputs))
+    whole = every - set(tiled)
+    unbounded = [axis for axis in whole if bound_of(axes, axis, bounds) is None]
+    walked = None
+    if unbounded:
+        if len(unbounded) > 1 or not walks or not can_walk(axes, items, unbounded[0]):
+            return None
+        walked = unbounded[0]
+    return Group(tuple(items), axes, inside, outputs, tiled, frozenset(whole), walked)
+
+
+def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:
+    """Return the largest number that an axis may be; None where nothing says so."""
+    extent = axes.extent(axis)
+    known = limit_of(extent)
+    return known if known is not None else bounds.get(getattr(extent, "name", ""))
+
+
+def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
+    """Tell whether a summed axis may be walked in steps: nothing that has the axis waits for the sum, and all sums can be carried."""
+    if Role.WHOLE in axes.roles(axis) or Role.SUMMED not in axes.roles(axis):
+        return False
+    after: set[int] = set()
+    for item in items:
+        if not isinstance(item, flow.Do):
+            return False
+        statement = item.leaf
+        if isinstance(statement, Make | Show):
+            return False
+        reads = list(views_read(statement))
+        has_axis = any(axis in axes.of_view(view) for view in reads)
+        result_has = isinstance(statement, Apply) and any(axis in axes.of_array(array) for array in statement.results)
+        if isinstance(statement, Put) and has_axis:
+            return False
+        if has_axis or result_has:
+            if any(view.array.id in after for view in reads):
+                return False
+            if not result_has:
+                if not isinstance(statement, Apply) or not isinstance(TABLE.get(statement.op), RowReduce | ColReduce | Matmul):
+                    return False
+                after.update(array.id for array in statement.results)
+        elif any(view.array.id in after for view in reads):
+            after.update(array.id for array in arrays_defined(statement))
+    return True
+
+
+def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: frozenset[int]) -> bool:
+    """Tell whether memory is read and written in one way only, and nothing stands there that needs a task of its own."""
+    alone = any(isinstance(statement, Show) or (isinstance(statement, Apply) and statement.op == ROWS_OF) for statement in statements)
+    if alone and len(statements) > 1:
+        return False
+    written: dict[int, ArrayView] = {}
+    for statement in statements:
+        if not isinstance(statement, Put) or statement.target.array.id in inside:
+            continue
+        alone = statement.table is not None and statement.add and len(statements) > 1
+        if alone or written.setdefault(statement.target.array.id, statement.target) != statement.target:
+            return False
+    for statement in statements:
+        through_table = isinstance(statement, Put) and statement.table is not None
+        if any(view.array.id in written and (through_table or view != written[view.array.id]) for view in views_read(statement)):
+            return False
+        if elements_in(scalars_of(statement)) & (written.keys() | inside):
+            return False
+        if isinstance(statement, Make) and statement.array.id not in inside:
+            return False
+    return all(may_be_inside(item, inside) for item in items if not isinstance(item, flow.Do))
+
+
+def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
+    """Tell whether a loop or choice may be part of a kernel: it writes the kernel's own state, and no index of it reads a table."""
+    loops: set[object] = set()
+    for inner in flow.walk(item):
+        loops.update(flow.bound_vars(inner))
+    for inner in flow.walk(item):
+        scalars = [one for evaluation in flow.evaluations(inner) for one in evaluation.scalars]
+        if isinstance(inner, flow.Do):
+            statement = inner.leaf
+            if isinstance(statement, Show) or (isinstance(statement, Put) and statement.target.array.id not in inside):
+                return False
+            if isinstance(statement, Apply) and statement.op == ROWS_OF:
+                return False
+            scalars.extend(scalars_of(statement))
+        if any(elements_in((one,)) and vars_in((one,)) & loops for one in scalars):
+            return False
+    return True
+
+
+def _all_axes(axes: Axes, statements: Iterable[Statement]) -> set[Dim]:
+    every: set[Dim | None] = set()
+    for statement in statements:
+        for view in views_read(statement):
+            every.update(axes.of_view(view))
+        if isinstance(statement, Put):
+            every.update(_written(axes, statement))
+            if statement.table is not None:
+                every.update(axes.of_view(statement.table))
+        for array in arrays_defined(statement):
+            every.update(axes.of_array(array))
+    through = {axes.of_view(statement.target)[0] for statement in statements if isinstance(statement, Put) and statement.table is not None}
+    rows = {axes.of_view(view)[0] for statement in statements if isinstance(statement, Apply) and statement.op == TAKE
+            for view in list(views_read(statement))[:1]}
+    return {axis for axis in every if axis is not None} - {axis for axis in through | rows if axis is not None}
+
+
+def _written(axes: Axes, put: Put) -> tuple[Dim | None, ...]:
+    """Return the axes that a `Put` writes along: through a table, those of the table in place of the first dimension."""
+    target = axes.of_view(put.target)
+    return target if put.table is None else (*axes.of_view(put.table), *target[1:])
+
+
+def _computed_again_along(axes: Axes, statement: Statement, tiled: Sequence[Dim], outputs: Sequence[Array]) -> set[Dim]:
+    """Return the axes along which tasks would compute a value again that is not so small that each may compute it."""
+    if not isinstance(statement, Apply):
+        return set()
+    again: set[Dim] = set()
+    entry = TABLE.get(statement.op)
+    for array in statement.results:
+        missing = set(tiled) - set(axes.of_array(array))
+        if not missing:
+            continue
+        sizes = [limit_of(extent) for extent, axis in zip(array.shape, axes.of_array(array), strict=True) if axis not in tiled]
+        elements = 1
+        for size in sizes:
+            elements *= size if size is not None else _FEW + 1
+        cheap = entry is None or isinstance(entry, Elementwise | Convert | Expand) or all(extent == Const(1) for extent in array.shape)
+        if array in outputs or elements > _FEW or not cheap:
+            again |= missing
+    return again

@@ -1,0 +1,347 @@
+"""Divide a function into kernels: statements of one kernel get one group name and stand side by side.
+
+    mean, root, normed, out               before: one statement after the other
+    normed: mean, root, normed            after: two groups; `normed` is whole before `out` begins
+    out: out
+
+In program order, each statement joins the group that computes what it reads, if the two may share a kernel (`groups.group_of`) and a
+small tile of everything fits; else it begins a group. A loop whose state is carried in a kernel's buffers joins with its state; every other
+loop is one of tasks, and its body is divided by itself. The plan's `groups` and `loops` are followed, or refused with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from pto_wsp.errors import InternalError
+from pto_wsp.ir import flow
+from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.names import Names
+from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, minimum, sub
+from pto_wsp.ir.tensor_function import (
+    Apply,
+    Array,
+    ArrayStep,
+    ArrayView,
+    Body,
+    BodyNote,
+    Item,
+    Put,
+    Statement,
+    TensorFunction,
+    TileCut,
+)
+from pto_wsp.ir.view import Cut
+from pto_wsp.passes.tensor.axes import statements_of
+from pto_wsp.passes.tensor.capacity import least_bytes, room_of
+from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, made_by, users_of, with_views
+from pto_wsp.passes.tensor.groups import Group, group_of
+from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.substitute import with_scalars
+from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.values import dataclass
+
+
+def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
+    """Return the function with its statements in groups, and the plan with `groups` and `loops`."""
+    function = replace(planned.function, body=with_tile_cuts(planned.function.body))
+    work = _Partition(function, planned.plan, context)
+    body = work.divided(function.body)
+    return PlannedFunction(replace(function, body=body), work.plan)
+
+
+def bounds_of_symbols(function: TensorFunction) -> dict[str, int]:
+    """Return the largest numbers that symbols may be, as `tt.assume` says."""
+    bounds: dict[str, int] = {}
+    for assumption in function.assumptions:
+        match assumption.condition:
+            case Binary(Op.LE, SymbolRef(name), Const(value)) | Binary(Op.GE, Const(value), SymbolRef(name)):
+                bounds[name] = int(value)
+            case Binary(Op.LT, SymbolRef(name), Const(value)) | Binary(Op.GT, Const(value), SymbolRef(name)):
+                bounds[name] = int(value) - 1
+            case Binary(Op.EQ, SymbolRef(name), Const(value)) | Binary(Op.EQ, Const(value), SymbolRef(name)):
+                bounds[name] = int(value)
+            case _:
+                pass
+    return bounds
+
+
+# -- slices of known size ----------------------------------------------------------------------------------------------
+def with_tile_cuts(body: Body) -> Body:
+    """Return a body whose slices of a known size, `k[j:j + 128]` to the end of an axis, are tiles, so that their bound is seen."""
+    return with_scalars(flow.rewrite_leaves(body, lambda statement: with_views(statement, _with_tiles)), bounded, shapes_only=True)
+
+
+def bounded(extent: Scalar) -> Scalar:
+    """Return min(a, b) - c as min(a - c, b - c): the extent of a slice that ends at its size or where the axis ends."""
+    match extent:
+        case Binary(Op.SUB, Binary(Op.MIN, one, other), start):
+            first, second = sub(one, start), sub(other, start)
+            return minimum(second, first) if isinstance(second, Const) else minimum(first, second)
+        case _:
+            return extent
+
+
+def _with_tiles(view: ArrayView) -> ArrayView:
+    steps: list[ArrayStep] = []
+    for step in view.steps:
+        if isinstance(step, Cut) and step.step == 1 and not isinstance(step.start, Const | type(None)):
+            size = _size_of(step, ArrayView(view.array, tuple(steps)).shape[step.dim])
+            steps.append(step if size is None else TileCut(step.dim, step.start, size))
+        else:
+            steps.append(step)
+    return ArrayView(view.array, tuple(steps))
+
+
+def _size_of(cut: Cut, extent: Scalar) -> int | None:
+    """Return the size of a slice that ends at start + size, or where its axis ends."""
+    if not (isinstance(cut.stop, Binary) and cut.stop.op is Op.MIN):
+        return None
+    for stop, end in ((cut.stop.lhs, cut.stop.rhs), (cut.stop.rhs, cut.stop.lhs)):
+        size = sub(stop, cut.start)
+        if isinstance(size, Const) and end == extent:
+            return int(size.value)
+    return None
+
+
+TaskLoop: TypeAlias = flow.Loop[Statement, BodyNote, TensorRef, TensorRef, TensorRef]
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+@dataclass(slots=True, eq=False)
+class _Part:
+    """Items that stand side by side: those of one group, or a single loop or choice of tasks (`group` None)."""
+
+    items: list[Item]
+    effects: Effects
+    group: Group | None
+    asked: str = ""      # the name that the user gave
+
+    def take(self, items: Iterable[Item], group: Group) -> None:
+        for item in items:
+            self.items.append(item)
+            self.effects |= effects_of(item)
+        self.group = group
+
+
+class _Partition:
+    def __init__(self, function: TensorFunction, plan: TilePlan, context: TensorContext) -> None:
+        self.plan = plan
+        self._context = context
+        self._users = users_of(function)
+        self._bounds = bounds_of_symbols(function)
+        self._names = Names()
+        self._asked = _asked_groups(plan)
+        self._room = room_of(context.arch)
+
+    def divided(self, body: Body) -> Body:
+        """Return a body with groups; those of the bodies inside included."""
+        parts: list[_Part] = []
+        waiting: dict[int, Item] = {}          # state that is made where it is used first
+        items = list(body.items)
+        done: set[int] = set()
+        for position, item in enumerate(items):
+            if position in done:
+                continue
+            made = made_by(item)
+            if made is not None:
+                waiting[made.id] = item
+                continue
+            if isinstance(item, flow.Sequence):
+                raise InternalError("a sequence stands directly in a sequence of a tensor function")
+            if isinstance(item, flow.Do):
+                self._place(parts, waiting, [item])
+                continue
+            taken = self._whole_loop(parts, waiting, items, position, done) if isinstance(item, flow.Loop) else None
+            if taken is None:
+                effects = effects_of(item)
+                for one in [one for one in waiting if one in effects.reads | effects.writes]:
+                    self._stand_alone(parts, waiting.pop(one))
+                inside = flow.with_bodies(item, self.divided)
+                parts.append(_Part([inside], effects, None))
+            else:
+                done |= taken
+        for unused in waiting.values():
+            self._stand_alone(parts, unused)
+        return replace(body, items=tuple(item for part in parts for item in self._marked(part)))
+
+    def _stand_alone(self, parts: list[_Part], item: Item) -> None:
+        """Put a `Make` in front of everything that uses the state, where no kernel alone uses it."""
+        parts.append(_Part([item], effects_of(item), None))
+
+    def _place(self, parts: list[_Part], waiting: dict[int, Item], items: list[Item]) -> bool:
+        """Put statements into the last part that they must follow, or behind all parts; return whether they form a group at all."""
+        effects = Effects()
+        for item in items:
+            effects |= effects_of(item)
+        makes = [made for one, made in waiting.items() if one in effects.reads | effects.writes | effects.defines]
+        asked = next((name for item in items if (name := self._asked_name(item))), "")
+        last = next((index for index in reversed(range(len(parts))) if effects.must_follow(parts[index].effects)), None)
+        if last is not None and parts[last].group is not None:
+            part = parts[last]
+            both = [*part.items, *makes, *items]
+            group = group_of(both, self._users, self._bounds, walks=True)
+            if group is not None and part.group is not None and (
+                    (asked and asked == part.asked) or (asked == part.asked == "" and self._worth(part.group, items, group))):
+                for made in makes:
+                    waiting.pop(_id_of(made))
+                part.take((*makes, *items), group)
+                return True
+        group = group_of([*makes, *items], self._users, self._bounds)
+        if group is not None and len(items) > 1 and least_bytes(group, self._bounds) > self._room:
+            return False
+        if group is None and len(items) == 1 and isinstance(items[0], flow.Do):
+            for made in makes:
+                self._stand_alone(parts, waiting.pop(_id_of(made)))
+            makes = []
+            group = group_of(items, self._users, self._bounds)
+            if group is None:
+                group = self._refuse(items[0])
+        if group is None:
+            return False
+        for made in makes:
+            waiting.pop(_id_of(made))
+        part = _Part([], Effects(), None, asked)
+        part.take((*makes, *items), group)
+        parts.append(part)
+        return True
+
+    def _worth(self, before: Group, items: Sequence[Item], after: Group) -> bool:
+        """Tell whether joining keeps tasks small and many: a small tile of everything fits, and no axis that was cut is whole now."""
+        if before.walked is not None and after.walked is None:
+            return False
+        if after.walked is None and least_bytes(after, self._bounds) > self._room:
+            return False
+        alone = group_of(items, self._users, self._bounds)
+        if alone is None:
+            return bool(after.tiled) or not before.tiled
+        lost = max(len(before.tiled), len(alone.tiled)) - len(after.tiled)
+        return lost <= 0 or (self._small(before, after) and self._small(alone, after))
+
+    def _small(self, before: Group, after: Group) -> bool:
+        """Tell whether the axes that were cut before and are whole after have few elements."""
+        now = {after.axes.axis(axis, before.axes.extent(axis)) for axis in before.tiled} - set(after.tiled)
+        elements = 1
+        for axis in now:
+            extent = after.axes.extent(axis)
+            elements *= int(extent.value) if isinstance(extent, Const) else 1 << 30
+        return elements <= _WHOLE and (bool(after.tiled) or not before.tiled)
+
+    def _whole_loop(self, parts: list[_Part], waiting: dict[int, Item], items: list[Item], position: int,
+                    done: set[int]) -> set[int] | None:
+        """Put a loop with the state that it carries, and what reads the state afterwards, into one kernel; None if that cannot be."""
+        loop = items[position]
+        assert isinstance(loop, flow.Loop)
+        said = self.plan.said("loops", loop.var.name)
+        if (said is not None and said.value != "kernel") or (said is None and not loop.ordered):
+            return None
+        inside = effects_of(loop)
+        state = {one for one in inside.writes if one in waiting} | {
+            one for part in parts for one in part.effects.defines & inside.writes if any(_id_of(made) == one for made in part.items)}
+        if not inside.writes <= state | inside.defines:
+            return self._tasks(loop)
+        members: list[Item] = [loop]
+        taken: set[int] = set()
+        between = Effects()
+        for later in range(position + 1, len(items)):
+            if later in done:
+                continue
+            item = items[later]
+            effects = effects_of(item)
+            touches = effects.reads | effects.writes
+            if not touches & state:
+                between |= effects
+                continue
+            if effects.must_follow(between) or not isinstance(item, flow.Do):
+                return self._tasks(loop)
+            members.append(item)
+            taken.add(later)
+        if not self._place(parts, waiting, members):
+            return self._tasks(loop)
+        self.plan = self.plan.with_choice("loops", loop.var.name, "", "kernel", "its state fits into a task")
+        return taken
+
+    def _tasks(self, loop: TaskLoop) -> set[int] | None:
+        self.plan = self.plan.with_choice("loops", loop.var.name, "", "tasks", "its state cannot stay in one task")
+        return None
+
+    def _refuse(self, item: Item) -> Group:
+        raise InternalError(f"no kernel can compute {item}")
+
+    def _asked_name(self, item: Item) -> str:
+        for statement in statements_of((item,)):
+            name = next((group for group, values in self._asked.items() if any(_is_named(statement, value) for value in values)), "")
+            if name or (isinstance(statement, Apply | Put) and statement.group):
+                return name or getattr(statement, "group", "")
+        return ""
+
+    def _marked(self, part: _Part) -> list[Item]:
+        if part.group is None:
+            return part.items
+        statements = part.group.statements
+        values = [array.name for statement in statements if isinstance(statement, Apply) for array in statement.results]
+        written = [array.name for array in part.group.outputs] or [one.target.array.name for one in statements if isinstance(one, Put)]
+        last = (written or values)[-1]
+        name = self._names.take(part.asked or last)
+        self.plan = self.plan.with_choice("groups", name, "", tuple(values or (last,)), "")
+        return [_with_group(item, name) for item in part.items]
+
+
+_WHOLE = 256      # elements along axes that may be whole in a task for the sake of one kernel fewer
+
+
+def _asked_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
+    return {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
+            if entry.key == "groups" and isinstance(entry.value, tuple)}
+
+
+def _is_named(statement: Statement, value: str) -> bool:
+    arrays: tuple[Array, ...] = statement.results if isinstance(statement, Apply) else ()
+    return any(array.name == value or array.name.partition("#")[0] == value for array in arrays)
+
+
+def _id_of(item: Item) -> int:
+    made = made_by(item)
+    return -1 if made is None else made.id
+
+
+def _with_group(item: Item, name: str) -> Item:
+    def mark(inner: Item) -> Item:
+        match inner:
+            case flow.Do(leaf) if isinstance(leaf, Apply | Put):
+                return flow.Do(replace(leaf, group=name))
+            case flow.Loop():
+                return flow.with_bodies(replace(inner, note=BodyNote(name)), body)
+            case flow.Choice(branches):
+                marked = replace(inner, branches=tuple(replace(branch, note=BodyNote(name)) for branch in branches))
+                return flow.with_bodies(marked, body)
+            case _:
+                return inner
+
+    def body(inside: Body) -> Body:
+        return replace(inside, items=tuple(map(mark, inside.items)))
+
+    return mark(item)
+
+
+def runs_of(body: Body) -> list[tuple[str, tuple[Item, ...]]]:
+    """Return the items of a body in runs: (group, its items), the `Make`s of its state included; ("", one item) for what is no group's."""
+    runs: list[tuple[str, list[Item]]] = []
+    makes: list[Item] = []
+    for item in body.items:
+        name = group_name(item)
+        if made_by(item) is not None:
+            makes.append(item)
+            continue
+        if name and runs and runs[-1][0] == name:
+            runs[-1][1].extend((*makes, item))
+        else:
+            runs.append((name, [*makes, item] if name else [item]) if name or not makes else ("", [item]))
+            if not name:
+                runs[-1:-1] = [("", [made]) for made in makes]
+        makes = []
+    runs.extend(("", [made]) for made in makes)
+    return [(name, tuple(found)) for name, found in runs]
+

@@ -1,0 +1,72 @@
+"""Replace loop variables and other scalars in items of a tensor function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pto_wsp.ir import flow, scalar
+from pto_wsp.ir.scalar import Scalar
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Body, Item, Make, Operand, Put, Refold, Show, Statement, TileCut
+from pto_wsp.ir.view import Cut, Pick
+
+
+def substituted(body: Body, values: Mapping[Scalar, Scalar]) -> Body:
+    """Return a body with scalars replaced, in statements, bounds and conditions."""
+    return with_scalars(body, lambda node: scalar.substitute(node, values.get))
+
+
+def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: bool = False) -> Body:
+    """Return a body with `given` applied to each scalar, or to the extents of arrays alone."""
+    def change(node: Scalar) -> Scalar:
+        return node if shapes_only else given(node)
+
+    def array(one: Array) -> Array:
+        return replace(one, shape=tuple(map(given, one.shape)))
+
+    def step(one: ArrayStep) -> ArrayStep:
+        match one:
+            case Pick(dim, index):
+                return Pick(dim, change(index))
+            case Cut(dim, start, stop, by):
+                return Cut(dim, change(start), change(stop), by)
+            case TileCut(dim, start, size):
+                return TileCut(dim, change(start), size)
+            case Refold(shape):
+                return Refold(tuple(map(change, shape)))
+            case _:
+                return one
+
+    def view(one: ArrayView) -> ArrayView:
+        return ArrayView(array(one.array), tuple(map(step, one.steps)))
+
+    def operand(one: Operand) -> Operand:
+        return view(one) if isinstance(one, ArrayView) else change(one)
+
+    def statement(one: Statement) -> Statement:
+        match one:
+            case Apply(_, operands, results):
+                return replace(one, operands=tuple(map(operand, operands)), results=tuple(map(array, results)))
+            case Make():
+                return replace(one, array=array(one.array))
+            case Put(target, value, table):
+                return replace(one, target=view(target), value=operand(value), table=None if table is None else view(table))
+            case Show():
+                return replace(one, value=view(one.value))
+
+    def item(one: Item) -> Item:
+        match one:
+            case flow.Do(leaf):
+                return flow.Do(statement(leaf))
+            case flow.Loop():
+                return flow.with_bodies(replace(one, start=change(one.start), stop=change(one.stop), step=change(one.step)), inside)
+            case flow.Choice(branches):
+                changed = replace(one, branches=tuple(replace(branch, condition=change(branch.condition)) for branch in branches))
+                return flow.with_bodies(changed, inside)
+            case _:
+                return one
+
+    def inside(one: Body) -> Body:
+        return replace(one, items=tuple(map(item, one.items)))
+
+    return inside(body)
