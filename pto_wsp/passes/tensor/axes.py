@@ -39,7 +39,7 @@ from pto_wsp.ops.whole import Movement
 Dim: TypeAlias = tuple[object, ...]     # a dimension: ("array", id, k) of an array of the group, ("view", view, k) of what it reads
 
 
-class Role(Enum):
+class AxisRole(Enum):
     """What an operation asks of an axis."""
 
     FREE = "free"
@@ -63,7 +63,7 @@ class Axes:
     def __init__(self, items: Iterable[Item], local: frozenset[int]) -> None:
         self.local = local
         self._parent: dict[Dim, Dim] = {}
-        self._roles: dict[Dim, set[Role]] = {}
+        self._roles: dict[Dim, set[AxisRole]] = {}
         self._extents: dict[Dim, Scalar] = {}
         for statement in statements_of(items):
             self._relate(statement)
@@ -95,7 +95,7 @@ class Axes:
         """Return the extent of an axis, that of a dimension which says the most about it."""
         return self._extents[axis]
 
-    def roles(self, axis: Dim) -> frozenset[Role]:
+    def roles(self, axis: Dim) -> frozenset[AxisRole]:
         """Return what the operations of the group ask of an axis; nothing asked: it is free."""
         return frozenset(self._roles.get(axis, ()))
 
@@ -110,7 +110,7 @@ class Axes:
             match step:
                 case Pick(dim, Const()):
                     if shape[dim] != Const(1):
-                        self._ask(dims[dim], shape[dim], Role.WHOLE)
+                        self._ask(dims[dim], shape[dim], AxisRole.WHOLE)
                     del dims[dim], shape[dim]
                 case Insert(dim):
                     dims.insert(dim, ("one",))
@@ -118,15 +118,15 @@ class Axes:
                 case Permute(order):
                     dims, shape = [dims[k] for k in order], [shape[k] for k in order]
                 case Cut(dim, Const() as start, Const() as stop, by):
-                    self._ask(dims[dim], shape[dim], Role.WHOLE)
+                    self._ask(dims[dim], shape[dim], AxisRole.WHOLE)
                     dims[dim] = ("part", dims[dim], start, stop, by)
                     shape[dim] = Const(len(range(int(start.value), int(stop.value), by)))
-                    self._ask(dims[dim], shape[dim], Role.WHOLE)
+                    self._ask(dims[dim], shape[dim], AxisRole.WHOLE)
                 case _:
                     raise Crooked
         return dims
 
-    def _ask(self, dim: Dim, extent: Scalar, role: Role) -> None:
+    def _ask(self, dim: Dim, extent: Scalar, role: AxisRole) -> None:
         if extent != Const(1):
             self._roles.setdefault(self.axis(dim, extent), set()).add(role)
 
@@ -153,7 +153,7 @@ class Axes:
             return [(("array", value.id, k), extent) for k, extent in enumerate(value.shape)]
         return list(zip(self._dims(value), value.shape, strict=True))
 
-    def _ask_of(self, value: ArrayView | Array, dim: int, role: Role) -> None:
+    def _ask_of(self, value: ArrayView | Array, dim: int, role: AxisRole) -> None:
         name, extent = self._named(value)[dim]
         self._ask(name, extent, role)
 
@@ -177,12 +177,12 @@ class Axes:
                     for (dim, extent), (other, other_extent) in zip(self._named(target)[1:], self._named(value)[-len(inside):],
                                                                     strict=False):
                         self._join(dim, extent, other, other_extent)
-                self._ask_of(target, 0, Role.WHOLE)
+                self._ask_of(target, 0, AxisRole.WHOLE)
             case Make(array):
                 self._named(array)
             case Show(_, value):
                 for k in range(len(value.shape)):
-                    self._ask_of(value, k, Role.WHOLE)
+                    self._ask_of(value, k, AxisRole.WHOLE)
 
     def _relate_op(self, statement: Apply, views: list[ArrayView]) -> None:
         result = statement.results[0]
@@ -192,17 +192,17 @@ class Axes:
             self._along(table, ArrayView(result), 0, len(source.shape) - 1)
             for (dim, extent), (other, other_extent) in zip(self._named(source)[1:], self._named(result)[len(table.shape):], strict=True):
                 self._join(dim, extent, other, other_extent)
-            self._ask_of(source, 0, Role.WHOLE)
+            self._ask_of(source, 0, AxisRole.WHOLE)
         elif isinstance(entry, Elementwise | Convert | Expand) or (entry is None and not views and statement.op != RANDOM):
             for view in views:
                 self._along(result, view)
         elif isinstance(entry, RowReduce):
             self._along(result, views[0], 1, 1)
-            self._ask_of(views[0], -1, Role.SUMMED)
+            self._ask_of(views[0], -1, AxisRole.SUMMED)
         elif isinstance(entry, ColReduce):
             self._along(result, views[0], 2, 2)
             self._join(*self._named(result)[-1], *self._named(views[0])[-1])
-            self._ask_of(views[0], -2, Role.SUMMED)
+            self._ask_of(views[0], -2, AxisRole.SUMMED)
         elif isinstance(entry, Matmul):
             lhs, rhs = views[:2]
             for view in views:
@@ -212,7 +212,7 @@ class Axes:
             self._join(*self._named(result)[-2], *m)
             self._join(*self._named(result)[-1], *n)
             self._join(*inner, *inner_again)
-            self._ask(*inner, Role.SUMMED)
+            self._ask(*inner, AxisRole.SUMMED)
         elif isinstance(entry, Movement) and entry.transposes:
             self._along(result, views[0], 2, 2)
             for here, there in ((-1, -2), (-2, -1)):
@@ -222,17 +222,17 @@ class Axes:
             whole = 2 if isinstance(entry, Movement) else 1
             for made in statement.results:
                 for k in range(min(whole, made.rank)):
-                    self._ask_of(made, -1 - k, Role.WHOLE)
+                    self._ask_of(made, -1 - k, AxisRole.WHOLE)
             for view in views:
                 for k in range(min(whole, len(view.shape))):
-                    self._ask_of(view, -1 - k, Role.WHOLE)
+                    self._ask_of(view, -1 - k, AxisRole.WHOLE)
                 if statement.op != ROWS_OF:
                     self._along(result, view, whole, whole)
             if statement.op in (ROWS_OF, RANDOM):
                 everything: tuple[ArrayView | Array, ...] = (*views, *statement.results)
                 for value in everything:
                     for k in range(len(self._named(value))):
-                        self._ask_of(value, k, Role.WHOLE)
+                        self._ask_of(value, k, AxisRole.WHOLE)
 
 
 # the operations that no kernel has, by name

@@ -15,7 +15,7 @@ from pto_wsp.ir.scalar import Scalar, SymbolRef, evaluate
 from pto_wsp.ir.tensor_function import Apply, ArrayView, Body, TensorFunction, limit_of
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import Dim, Role
+from pto_wsp.passes.tensor.axes import Dim, AxisRole
 from pto_wsp.passes.tensor.capacity import room_of, tile_bytes
 from pto_wsp.passes.tensor.effects import users_of
 from pto_wsp.passes.tensor.groups import Group, bound_of, can_walk, group_of
@@ -90,7 +90,7 @@ def _chosen(plan: TilePlan, name: str, group: Group, bounds: Mapping[str, int], 
     if walked is not None:
         least[walked] = min(128, extents[walked])
     elif tile_bytes(group, least, bounds) > room // 2:
-        summed = [axis for axis in group.whole if Role.SUMMED in group.axes.roles(axis) and can_walk(group.axes, group.items, axis)]
+        summed = [axis for axis in group.whole if AxisRole.SUMMED in group.axes.roles(axis) and can_walk(group.axes, group.items, axis)]
         walked = max(summed, key=lambda axis: extents[axis], default=None)
         if walked is not None:
             least[walked] = min(128, extents[walked])

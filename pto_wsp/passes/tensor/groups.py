@@ -14,7 +14,7 @@ from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, arrays_defined, limit_of, views_read
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, Crooked, Dim, Role, defined_by, statements_of
+from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, Crooked, Dim, AxisRole, defined_by, statements_of
 from pto_wsp.passes.tensor.effects import elements_in, scalars_of, vars_in
 from pto_wsp.values import dataclass
 
@@ -64,7 +64,7 @@ def group_of(items: Sequence[Item], users: Mapping[int, frozenset[int]], bounds:
         every = _all_axes(axes, statements)
     except Crooked:
         return None
-    free = {axis for axis in every if not axes.roles(axis) & {Role.SUMMED, Role.WHOLE}}
+    free = {axis for axis in every if not axes.roles(axis) & {AxisRole.SUMMED, AxisRole.WHOLE}}
     if not results:
         results = [axes.of_array(defined[one]) for one in list(values)[-1:]]
     largest = max(results, key=len, default=())
@@ -91,7 +91,7 @@ def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:
 
 def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
     """Tell whether a summed axis may be walked in steps: nothing that has the axis waits for the sum, and all sums can be carried."""
-    if Role.WHOLE in axes.roles(axis) or Role.SUMMED not in axes.roles(axis):
+    if AxisRole.WHOLE in axes.roles(axis) or AxisRole.SUMMED not in axes.roles(axis):
         return False
     after: set[int] = set()
     for item in items:
