@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pto_wsp.arch.model import Arch
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Put, views_read
 from pto_wsp.passes.tensor.axes import Dim
-from pto_wsp.passes.tensor.groups import Group, bound_of
+from pto_wsp.passes.tensor.groups import KernelGroup, bound_of
 
 HOST_BYTES = 1 << 22      # what a task of a machine without bounded memories may hold: about the second cache of a core
 
@@ -21,7 +21,7 @@ def room_of(arch: Arch) -> int:
     return HOST_BYTES
 
 
-def tile_bytes(group: Group, sizes: Mapping[Dim, int], bounds: Mapping[str, int]) -> int:
+def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str, int]) -> int:
     """Return the bytes of a tile of each view that a group reads from memory, and of each value that it computes.
 
     `sizes`: the extents of tiles; an axis without one is whole.
@@ -47,7 +47,7 @@ def tile_bytes(group: Group, sizes: Mapping[Dim, int], bounds: Mapping[str, int]
     return total
 
 
-def least_bytes(group: Group, bounds: Mapping[str, int]) -> int:
+def least_bytes(group: KernelGroup, bounds: Mapping[str, int]) -> int:
     """Return the bytes of the smallest tiles: one position of each axis that is cut or walked, eight of the innermost."""
     sizes = dict.fromkeys(group.tiled, 1)
     if group.tiled:

@@ -15,10 +15,10 @@ from pto_wsp.ir.scalar import Scalar, SymbolRef, evaluate
 from pto_wsp.ir.tensor_function import Apply, ArrayView, Body, TensorFunction, limit_of
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import Dim, AxisRole
+from pto_wsp.passes.tensor.axes import AxisRole, Dim
 from pto_wsp.passes.tensor.capacity import room_of, tile_bytes
 from pto_wsp.passes.tensor.effects import users_of
-from pto_wsp.passes.tensor.groups import Group, bound_of, can_walk, group_of
+from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk, group_of
 from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.schedule.tiling import TilePlan
@@ -32,11 +32,11 @@ def choose_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFun
     return PlannedFunction(planned.function, plan)
 
 
-def groups_in(function: TensorFunction) -> Iterator[tuple[str, Group]]:
+def groups_in(function: TensorFunction) -> Iterator[tuple[str, KernelGroup]]:
     """Yield the groups of a divided function, with their names, in program order."""
     users, bounds = users_of(function), bounds_of_symbols(function)
 
-    def inside(body: Body) -> Iterator[tuple[str, Group]]:
+    def inside(body: Body) -> Iterator[tuple[str, KernelGroup]]:
         for name, items in runs_of(body):
             if name:
                 group = group_of(items, users, bounds)
@@ -51,7 +51,7 @@ def groups_in(function: TensorFunction) -> Iterator[tuple[str, Group]]:
     yield from inside(function.body)
 
 
-def axis_names(group: Group) -> dict[Dim, str]:
+def axis_names(group: KernelGroup) -> dict[Dim, str]:
     """Return the names of a group's axes, as the plan's keys have them."""
     names: dict[Dim, str] = {}
     arrays = [*group.outputs, *(array for statement in group.statements if isinstance(statement, Apply) for array in statement.results)]
@@ -80,7 +80,7 @@ def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
     return max(1, int(evaluate(extent, leaf)))
 
 
-def _chosen(plan: TilePlan, name: str, group: Group, bounds: Mapping[str, int], context: TensorContext) -> TilePlan:
+def _chosen(plan: TilePlan, name: str, group: KernelGroup, bounds: Mapping[str, int], context: TensorContext) -> TilePlan:
     names = axis_names(group)
     room = room_of(context.arch)
     extents = {axis: planned_extent(group.axes.extent(axis), context.sizes) for axis in (*group.tiled, *group.whole)}
@@ -124,7 +124,7 @@ def _chosen(plan: TilePlan, name: str, group: Group, bounds: Mapping[str, int], 
     return plan
 
 
-def _is_last(group: Group, axis: Dim) -> bool:
+def _is_last(group: KernelGroup, axis: Dim) -> bool:
     """Tell whether an axis is the last dimension of a value of the group."""
     views = [ArrayView(array) for array in group.outputs]
     arrays = [array for statement in group.statements if isinstance(statement, Apply) for array in statement.results]

@@ -43,7 +43,7 @@ from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ARANGE, TAKE, Dim
 from pto_wsp.passes.tensor.choose_tiles import axis_names
 from pto_wsp.passes.tensor.effects import highest_id, users_of
-from pto_wsp.passes.tensor.groups import Group, group_of
+from pto_wsp.passes.tensor.groups import KernelGroup, group_of
 from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import substituted
@@ -76,14 +76,14 @@ class _Cutting:
                 continue
             group = group_of(run, self._users, self._bounds)
             assert group is not None, name
-            items.extend(_Task(self, name, group, self._plan, self._bounds).items())
+            items.extend(_GroupCut(self, name, group, self._plan, self._bounds).items())
         return replace(body, items=tuple(items))
 
 
-class _Task:
+class _GroupCut:
     """The items of one group in tiled form."""
 
-    def __init__(self, cutting: _Cutting, name: str, group: Group, plan: TilePlan, bounds: Mapping[str, int]) -> None:
+    def __init__(self, cutting: _Cutting, name: str, group: KernelGroup, plan: TilePlan, bounds: Mapping[str, int]) -> None:
         self._cutting = cutting
         self._name = name
         self._group = group

@@ -14,7 +14,7 @@ from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, arrays_defined, limit_of, views_read
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, Crooked, Dim, AxisRole, defined_by, statements_of
+from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
 from pto_wsp.passes.tensor.effects import elements_in, scalars_of, vars_in
 from pto_wsp.values import dataclass
 
@@ -22,7 +22,7 @@ _FEW = 4096     # elements of a value that each task may compute again
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class KernelGroup:
     """The statements of one kernel. `local`: ids of the arrays of its tasks alone. `outputs`: values that others read.
 
     `tiled`: the axes that tasks are cut along, in the order of the dimensions of the largest result. `whole`: all others.
@@ -44,7 +44,7 @@ class Group:
 
 
 def group_of(items: Sequence[Item], users: Mapping[int, frozenset[int]], bounds: Mapping[str, int],
-             walks: bool = True) -> Group | None:
+             walks: bool = True) -> KernelGroup | None:
     """Return the group that items form; None if they cannot share a kernel.
 
     `users`: see `effects.users_of`. `bounds`: the largest numbers that symbols may be, by name. `walks`: whether an axis may be walked.
@@ -79,7 +79,7 @@ def group_of(items: Sequence[Item], users: Mapping[int, frozenset[int]], bounds:
         if len(unbounded) > 1 or not walks or not can_walk(axes, items, unbounded[0]):
             return None
         walked = unbounded[0]
-    return Group(tuple(items), axes, inside, outputs, tiled, frozenset(whole), walked)
+    return KernelGroup(tuple(items), axes, inside, outputs, tiled, frozenset(whole), walked)
 
 
 def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:

@@ -37,7 +37,7 @@ from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.axes import statements_of
 from pto_wsp.passes.tensor.capacity import least_bytes, room_of
 from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, made_by, users_of, with_views
-from pto_wsp.passes.tensor.groups import Group, group_of
+from pto_wsp.passes.tensor.groups import KernelGroup, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.schedule.tiling import TilePlan
@@ -111,15 +111,15 @@ TaskLoop: TypeAlias = flow.Loop[Statement, BodyNote, TensorRef, TensorRef, Tenso
 
 # -- groups ------------------------------------------------------------------------------------------------------------
 @dataclass(slots=True, eq=False)
-class _Part:
+class _Placed:
     """Items that stand side by side: those of one group, or a single loop or choice of tasks (`group` None)."""
 
     items: list[Item]
     effects: Effects
-    group: Group | None
+    group: KernelGroup | None
     asked: str = ""      # the name that the user gave
 
-    def take(self, items: Iterable[Item], group: Group) -> None:
+    def take(self, items: Iterable[Item], group: KernelGroup) -> None:
         for item in items:
             self.items.append(item)
             self.effects |= effects_of(item)
@@ -138,7 +138,7 @@ class _Partition:
 
     def divided(self, body: Body) -> Body:
         """Return a body with groups; those of the bodies inside included."""
-        parts: list[_Part] = []
+        parts: list[_Placed] = []
         waiting: dict[int, Item] = {}          # state that is made where it is used first
         items = list(body.items)
         done: set[int] = set()
@@ -160,18 +160,18 @@ class _Partition:
                 for one in [one for one in waiting if one in effects.reads | effects.writes]:
                     self._stand_alone(parts, waiting.pop(one))
                 inside = flow.with_bodies(item, self.divided)
-                parts.append(_Part([inside], effects, None))
+                parts.append(_Placed([inside], effects, None))
             else:
                 done |= taken
         for unused in waiting.values():
             self._stand_alone(parts, unused)
         return replace(body, items=tuple(item for part in parts for item in self._marked(part)))
 
-    def _stand_alone(self, parts: list[_Part], item: Item) -> None:
+    def _stand_alone(self, parts: list[_Placed], item: Item) -> None:
         """Put a `Make` in front of everything that uses the state, where no kernel alone uses it."""
-        parts.append(_Part([item], effects_of(item), None))
+        parts.append(_Placed([item], effects_of(item), None))
 
-    def _place(self, parts: list[_Part], waiting: dict[int, Item], items: list[Item]) -> bool:
+    def _place(self, parts: list[_Placed], waiting: dict[int, Item], items: list[Item]) -> bool:
         """Put statements into the last part that they must follow, or behind all parts; return whether they form a group at all."""
         effects = Effects()
         for item in items:
@@ -203,12 +203,12 @@ class _Partition:
             return False
         for made in makes:
             waiting.pop(_id_of(made))
-        part = _Part([], Effects(), None, asked)
+        part = _Placed([], Effects(), None, asked)
         part.take((*makes, *items), group)
         parts.append(part)
         return True
 
-    def _worth(self, before: Group, items: Sequence[Item], after: Group) -> bool:
+    def _worth(self, before: KernelGroup, items: Sequence[Item], after: KernelGroup) -> bool:
         """Tell whether joining keeps tasks small and many: a small tile of everything fits, and no axis that was cut is whole now."""
         if before.walked is not None and after.walked is None:
             return False
@@ -220,7 +220,7 @@ class _Partition:
         lost = max(len(before.tiled), len(alone.tiled)) - len(after.tiled)
         return lost <= 0 or (self._small(before, after) and self._small(alone, after))
 
-    def _small(self, before: Group, after: Group) -> bool:
+    def _small(self, before: KernelGroup, after: KernelGroup) -> bool:
         """Tell whether the axes that were cut before and are whole after have few elements."""
         now = {after.axes.axis(axis, before.axes.extent(axis)) for axis in before.tiled} - set(after.tiled)
         elements = 1
@@ -229,7 +229,7 @@ class _Partition:
             elements *= int(extent.value) if isinstance(extent, Const) else 1 << 30
         return elements <= _WHOLE and (bool(after.tiled) or not before.tiled)
 
-    def _whole_loop(self, parts: list[_Part], waiting: dict[int, Item], items: list[Item], position: int,
+    def _whole_loop(self, parts: list[_Placed], waiting: dict[int, Item], items: list[Item], position: int,
                     done: set[int]) -> set[int] | None:
         """Put a loop with the state that it carries, and what reads the state afterwards, into one kernel; None if that cannot be."""
         loop = items[position]
@@ -267,7 +267,7 @@ class _Partition:
         self.plan = self.plan.with_choice("loops", loop.var.name, "", "tasks", "its state cannot stay in one task")
         return None
 
-    def _refuse(self, item: Item) -> Group:
+    def _refuse(self, item: Item) -> KernelGroup:
         raise InternalError(f"no kernel can compute {item}")
 
     def _asked_name(self, item: Item) -> str:
@@ -277,7 +277,7 @@ class _Partition:
                 return name or getattr(statement, "group", "")
         return ""
 
-    def _marked(self, part: _Part) -> list[Item]:
+    def _marked(self, part: _Placed) -> list[Item]:
         if part.group is None:
             return part.items
         statements = part.group.statements
