@@ -17,7 +17,7 @@ from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import AxisRole, Dim
 from pto_wsp.passes.tensor.capacity import room_of, tile_bytes
-from pto_wsp.passes.tensor.effects import users_of
+from pto_wsp.passes.tensor.effects import elements_in, users_of
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk, group_of
 from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
@@ -37,7 +37,7 @@ def groups_in(function: TensorFunction) -> Iterator[tuple[str, KernelGroup]]:
     users, bounds = users_of(function), bounds_of_symbols(function)
 
     def inside(body: Body) -> Iterator[tuple[str, KernelGroup]]:
-        for name, items in runs_of(body):
+        for name, items in runs_of(body, users):
             if name:
                 group = group_of(items, users, bounds)
                 assert group is not None, name
@@ -70,10 +70,12 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
 
 
 def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
-    """Return the number that an extent is planned for."""
+    """Return the number that an extent is planned for: 256 where only data tells."""
     limit = limit_of(extent)
     if limit is not None:
         return limit
+    if elements_in((extent,)):
+        return sizes.get("", 256)
 
     def leaf(node: Scalar) -> int:
         return sizes.get(node.name, 1024) if isinstance(node, SymbolRef) else 1024

@@ -70,7 +70,7 @@ class _Cutting:
 
     def cut(self, body: Body) -> Body:
         items: list[Item] = []
-        for name, run in runs_of(body):
+        for name, run in runs_of(body, self._users):
             if not name:
                 items.extend(one if isinstance(one, flow.Do) else flow.with_bodies(one, self.cut) for one in run)
                 continue
@@ -111,7 +111,8 @@ class _GroupCut:
         made: list[Item] = []
         for array in group.outputs:
             made.append(flow.Do(Make(array, None, self._span_of(array))))
-            inside.append(self._stored(array))
+            if self._walked is None or self._walked not in group.axes.of_array(array):
+                inside.append(self._stored(array))
         body: Body = flow.Sequence(tuple(inside))
         for axis in reversed(group.tiled):
             count = self._count(axis)
@@ -241,6 +242,8 @@ class _GroupCut:
             makes = isinstance(statement, Apply) and any(axis in self._group.axes.of_array(array) for array in statement.results)
             if makes:
                 steps.append(self._item(item))
+                assert isinstance(statement, Apply)
+                steps.extend(self._stored(array) for array in statement.results if array in self._group.outputs)
             elif has:
                 assert isinstance(statement, Apply)
                 start, inside, end = self._summed(statement)

@@ -129,9 +129,9 @@ def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: f
         alone = statement.table is not None and statement.add and len(statements) > 1
         if alone or written.setdefault(statement.target.array.id, statement.target) != statement.target:
             return False
+    through = {one.target.array.id for one in statements if isinstance(one, Put) and one.table is not None} - inside
     for statement in statements:
-        through_table = isinstance(statement, Put) and statement.table is not None
-        if any(view.array.id in written and (through_table or view != written[view.array.id]) for view in views_read(statement)):
+        if any(view.array.id in through or view != written.get(view.array.id, view) for view in views_read(statement)):
             return False
         if elements_in(scalars_of(statement)) & (written.keys() | inside):
             return False

@@ -11,13 +11,11 @@ loop is one of tasks, and its body is divided by itself. The plan's `groups` and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import flow
-from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, minimum, sub
 from pto_wsp.ir.tensor_function import (
@@ -28,6 +26,7 @@ from pto_wsp.ir.tensor_function import (
     Body,
     BodyNote,
     Item,
+    Make,
     Put,
     Statement,
     TensorFunction,
@@ -106,12 +105,9 @@ def _size_of(cut: Cut, extent: Scalar) -> int | None:
     return None
 
 
-TaskLoop: TypeAlias = flow.Loop[Statement, BodyNote, TensorRef, TensorRef, TensorRef]
-
-
 # -- groups ------------------------------------------------------------------------------------------------------------
 @dataclass(slots=True, eq=False)
-class _Placed:
+class _Cluster:
     """Items that stand side by side: those of one group, or a single loop or choice of tasks (`group` None)."""
 
     items: list[Item]
@@ -138,7 +134,7 @@ class _Partition:
 
     def divided(self, body: Body) -> Body:
         """Return a body with groups; those of the bodies inside included."""
-        parts: list[_Placed] = []
+        parts: list[_Cluster] = []
         waiting: dict[int, Item] = {}          # state that is made where it is used first
         items = list(body.items)
         done: set[int] = set()
@@ -151,43 +147,58 @@ class _Partition:
                 continue
             if isinstance(item, flow.Sequence):
                 raise InternalError("a sequence stands directly in a sequence of a tensor function")
-            if isinstance(item, flow.Do):
+            taken = self._with_state(parts, waiting, items, position, done)
+            if taken is None and isinstance(item, flow.Do):
                 self._place(parts, waiting, [item])
-                continue
-            taken = self._whole_loop(parts, waiting, items, position, done) if isinstance(item, flow.Loop) else None
-            if taken is None:
+            elif taken is None:
                 effects = effects_of(item)
                 for one in [one for one in waiting if one in effects.reads | effects.writes]:
                     self._stand_alone(parts, waiting.pop(one))
                 inside = flow.with_bodies(item, self.divided)
-                parts.append(_Placed([inside], effects, None))
+                parts.append(_Cluster([inside], effects, None))
             else:
                 done |= taken
         for unused in waiting.values():
             self._stand_alone(parts, unused)
         return replace(body, items=tuple(item for part in parts for item in self._marked(part)))
 
-    def _stand_alone(self, parts: list[_Placed], item: Item) -> None:
-        """Put a `Make` in front of everything that uses the state, where no kernel alone uses it."""
-        parts.append(_Placed([item], effects_of(item), None))
+    def _stand_alone(self, parts: list[_Cluster], item: Item) -> None:
+        """Put a `Make` in front of everything that uses the state, where no kernel alone uses it; a kernel of its own fills the memory."""
+        assert isinstance(item, flow.Do) and isinstance(item.leaf, Make)
+        made = item.leaf
+        bare: Item = flow.Do(replace(made, fill=None))
+        parts.append(_Cluster([bare], effects_of(bare), None))
+        if made.fill is not None:
+            fill = Put(ArrayView(made.array), Const(made.fill), span=made.span)
+            self._users[made.array.id] = self._users.get(made.array.id, frozenset()) | {id(fill)}
+            group = group_of([flow.Do(fill)], self._users, self._bounds)
+            assert group is not None
+            cluster = _Cluster([], Effects(), None, f"{made.array.name}.fill")
+            cluster.take([flow.Do(fill)], group)
+            parts.append(cluster)
 
-    def _place(self, parts: list[_Placed], waiting: dict[int, Item], items: list[Item]) -> bool:
+    def _place(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item]) -> bool:
         """Put statements into the last part that they must follow, or behind all parts; return whether they form a group at all."""
         effects = Effects()
         for item in items:
             effects |= effects_of(item)
         makes = [made for one, made in waiting.items() if one in effects.reads | effects.writes | effects.defines]
         asked = next((name for item in items if (name := self._asked_name(item))), "")
-        last = next((index for index in reversed(range(len(parts))) if effects.must_follow(parts[index].effects)), None)
-        if last is not None and parts[last].group is not None:
-            part = parts[last]
-            both = [*part.items, *makes, *items]
-            group = group_of(both, self._users, self._bounds, walks=True)
-            if group is not None and part.group is not None and (
-                    (asked and asked == part.asked) or (asked == part.asked == "" and self._worth(part.group, items, group))):
+        for joined in _producers(parts, effects):
+            together = [part for index, part in enumerate(parts) if index in joined]
+            both = [*(one for part in together for one in part.items), *makes, *items]
+            group = group_of(both, self._users, self._bounds)
+            if group is None or any(part.asked != asked for part in together):
+                continue
+            if asked or self._worth([*(part.group for part in together if part.group is not None)], items, group):
                 for made in makes:
                     waiting.pop(_id_of(made))
-                part.take((*makes, *items), group)
+                last = together[-1]
+                last.items = [one for part in together for one in part.items]
+                last.take((*makes, *items), group)
+                for part in together[:-1]:
+                    last.effects |= part.effects
+                    parts.remove(part)
                 return True
         group = group_of([*makes, *items], self._users, self._bounds)
         if group is not None and len(items) > 1 and least_bytes(group, self._bounds) > self._room:
@@ -203,69 +214,72 @@ class _Partition:
             return False
         for made in makes:
             waiting.pop(_id_of(made))
-        part = _Placed([], Effects(), None, asked)
+        part = _Cluster([], Effects(), None, asked)
         part.take((*makes, *items), group)
         parts.append(part)
         return True
 
-    def _worth(self, before: KernelGroup, items: Sequence[Item], after: KernelGroup) -> bool:
+    def _worth(self, before: Sequence[KernelGroup], items: Sequence[Item], after: KernelGroup) -> bool:
         """Tell whether joining keeps tasks small and many: a small tile of everything fits, and no axis that was cut is whole now."""
-        if before.walked is not None and after.walked is None:
-            return False
-        if after.walked is None and least_bytes(after, self._bounds) > self._room:
+        if any(one.walked is not None and after.walked is None for one in before) or least_bytes(after, self._bounds) > self._room:
             return False
         alone = group_of(items, self._users, self._bounds)
-        if alone is None:
-            return bool(after.tiled) or not before.tiled
-        lost = max(len(before.tiled), len(alone.tiled)) - len(after.tiled)
-        return lost <= 0 or (self._small(before, after) and self._small(alone, after))
+        return all(self._small(one, after) for one in (*before, *(() if alone is None else (alone,))))
 
     def _small(self, before: KernelGroup, after: KernelGroup) -> bool:
-        """Tell whether the axes that were cut before and are whole after have few elements."""
-        now = {after.axes.axis(axis, before.axes.extent(axis)) for axis in before.tiled} - set(after.tiled)
+        """Tell whether the axes that were cut before and are whole after have few elements; one that is walked now does not count."""
+        now = {after.axes.axis(axis, before.axes.extent(axis)) for axis in before.tiled} - {*after.tiled, after.walked}
         elements = 1
         for axis in now:
             extent = after.axes.extent(axis)
             elements *= int(extent.value) if isinstance(extent, Const) else 1 << 30
-        return elements <= _WHOLE and (bool(after.tiled) or not before.tiled)
+        return elements <= _WHOLE and (bool(after.tiled) or not before.tiled or after.walked is not None)
 
-    def _whole_loop(self, parts: list[_Placed], waiting: dict[int, Item], items: list[Item], position: int,
+    def _with_state(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
                     done: set[int]) -> set[int] | None:
-        """Put a loop with the state that it carries, and what reads the state afterwards, into one kernel; None if that cannot be."""
-        loop = items[position]
-        assert isinstance(loop, flow.Loop)
-        said = self.plan.said("loops", loop.var.name)
-        if (said is not None and said.value != "kernel") or (said is None and not loop.ordered):
+        """Put an item, the state that it writes, and all that uses the state into one kernel; None if that cannot be.
+
+        Returns the positions of the later items that are placed along. A loop stays in a kernel only so: with the state that it carries.
+        """
+        item = items[position]
+        looped = isinstance(item, flow.Loop)
+        if isinstance(item, flow.Loop):
+            said = self.plan.said("loops", item.var.name)
+            if (said is not None and said.value != "kernel") or (said is None and not item.ordered):
+                return None
+        elif not isinstance(item, flow.Do):
             return None
-        inside = effects_of(loop)
-        state = {one for one in inside.writes if one in waiting} | {
-            one for part in parts for one in part.effects.defines & inside.writes if any(_id_of(made) == one for made in part.items)}
-        if not inside.writes <= state | inside.defines:
-            return self._tasks(loop)
-        members: list[Item] = [loop]
-        taken: set[int] = set()
-        between = Effects()
+        taken = self._taken_along(parts, waiting, items, position, done)
+        if isinstance(item, flow.Loop):
+            inside, reason = ("tasks", "its state cannot stay in one task") if taken is None else ("kernel", "its state fits into a task")
+            self.plan = self.plan.with_choice("loops", item.var.name, "", inside, reason)
+        return taken if looped or taken else None
+
+    def _taken_along(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
+                     done: set[int]) -> set[int] | None:
+        first = effects_of(items[position])
+        placed = {_id_of(item) for part in parts for item in part.items if part.group is not None} - {-1}
+        state = {one for one in first.writes if one in waiting or one in placed}
+        if not state or not first.writes <= state | first.defines:
+            return None
+        members, taken, between = [items[position]], set[int](), Effects()
         for later in range(position + 1, len(items)):
-            if later in done:
+            if later in done or made_by(items[later]) is not None:
                 continue
-            item = items[later]
-            effects = effects_of(item)
-            touches = effects.reads | effects.writes
-            if not touches & state:
+            effects = effects_of(items[later])
+            if not (effects.reads | effects.writes) & state:
                 between |= effects
                 continue
-            if effects.must_follow(between) or not isinstance(item, flow.Do):
-                return self._tasks(loop)
-            members.append(item)
+            if effects.must_follow(between):
+                # what stands between is needed: it comes along, if it is a statement on its own
+                return None
+            members.append(items[later])
             taken.add(later)
-        if not self._place(parts, waiting, members):
-            return self._tasks(loop)
-        self.plan = self.plan.with_choice("loops", loop.var.name, "", "kernel", "its state fits into a task")
-        return taken
-
-    def _tasks(self, loop: TaskLoop) -> set[int] | None:
-        self.plan = self.plan.with_choice("loops", loop.var.name, "", "tasks", "its state cannot stay in one task")
-        return None
+        own = {id(statement) for statement in statements_of(members)} | {
+            id(statement) for part in parts if part.group is not None for statement in statements_of(part.items)}
+        if any(not self._users.get(one, frozenset()) <= own for one in state):
+            return None
+        return taken if self._place(parts, waiting, members) else None
 
     def _refuse(self, item: Item) -> KernelGroup:
         raise InternalError(f"no kernel can compute {item}")
@@ -277,7 +291,7 @@ class _Partition:
                 return name or getattr(statement, "group", "")
         return ""
 
-    def _marked(self, part: _Placed) -> list[Item]:
+    def _marked(self, part: _Cluster) -> list[Item]:
         if part.group is None:
             return part.items
         statements = part.group.statements
@@ -287,6 +301,24 @@ class _Partition:
         name = self._names.take(part.asked or last)
         self.plan = self.plan.with_choice("groups", name, "", tuple(values or (last,)), "")
         return [_with_group(item, name) for item in part.items]
+
+
+def _producers(parts: Sequence[_Cluster], effects: Effects) -> Iterator[frozenset[int]]:
+    """Yield the sets of clusters that an item may join, by position: all that it must follow, if they can stand together; the last of them.
+
+    Clusters stand together at the place of the last if nothing between must follow one of them.
+    """
+    follows = [index for index, part in enumerate(parts) if effects.must_follow(part.effects)]
+    if not follows:
+        return
+    every = [index for index in follows if parts[index].group is not None]
+    if every and every[-1] == follows[-1]:
+        for first in range(len(every) - 1):
+            chosen = every[first:]
+            between = [part for index, part in enumerate(parts) if chosen[0] < index < chosen[-1] and index not in chosen]
+            if not any(part.effects.must_follow(parts[index].effects) for part in between for index in chosen):
+                yield frozenset(chosen)
+        yield frozenset(every[-1:])
 
 
 _WHOLE = 256      # elements along axes that may be whole in a task for the sake of one kernel fewer
@@ -326,22 +358,36 @@ def _with_group(item: Item, name: str) -> Item:
     return mark(item)
 
 
-def runs_of(body: Body) -> list[tuple[str, tuple[Item, ...]]]:
-    """Return the items of a body in runs: (group, its items), the `Make`s of its state included; ("", one item) for what is no group's."""
+def runs_of(body: Body, users: Mapping[int, frozenset[int]]) -> list[tuple[str, tuple[Item, ...]]]:
+    """Return the items of a body in runs: (group, its items), the `Make`s of its own state included; ("", one item) for what is no group's.
+
+    `users`: see `effects.users_of`.
+    """
     runs: list[tuple[str, list[Item]]] = []
     makes: list[Item] = []
-    for item in body.items:
-        name = group_name(item)
-        if made_by(item) is not None:
+    for item in (*body.items, None):
+        name = "" if item is None else group_name(item)
+        if item is not None and made_by(item) is not None:
             makes.append(item)
             continue
-        if name and runs and runs[-1][0] == name:
-            runs[-1][1].extend((*makes, item))
-        else:
-            runs.append((name, [*makes, item] if name else [item]) if name or not makes else ("", [item]))
-            if not name:
-                runs[-1:-1] = [("", [made]) for made in makes]
+        same = bool(name) and bool(runs) and runs[-1][0] == name
+        if not same:
+            runs.append((name, []))
+        for made in makes:
+            if name:
+                runs[-1][1].append(made)
+            else:
+                runs.insert(len(runs) - 1, ("", [made]))
+        if item is not None:
+            runs[-1][1].append(item)
         makes = []
-    runs.extend(("", [made]) for made in makes)
-    return [(name, tuple(found)) for name, found in runs]
+    return [one for name, found in runs if found for one in _without_shared(name, found, users)]
 
+
+def _without_shared(name: str, items: list[Item], users: Mapping[int, frozenset[int]]) -> list[tuple[str, tuple[Item, ...]]]:
+    """Return the run of a group, behind the `Make`s of state that others use, too."""
+    if not name:
+        return [(name, tuple(items))]
+    own = {id(statement) for statement in statements_of(items)}
+    shared = [item for item in items if made_by(item) is not None and not users.get(_id_of(item), frozenset()) <= own]
+    return [*(("", (item,)) for item in shared), (name, tuple(item for item in items if item not in shared))]
