@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
-from typing import TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from pto_wsp.errors import DataFormatError, WorkloadStructureError
 from pto_wsp.ir import tile
@@ -50,6 +50,8 @@ class NodeCodec:
             return node
         if isinstance(node, float):
             return node if math.isfinite(node) else {self._key: "float", "value": repr(node)}
+        if isinstance(node, bytes):
+            return {self._key: "bytes", "value": node.hex()}
         if isinstance(node, tuple):
             return [self.to_data(item) for item in node]
         if isinstance(node, frozenset):
@@ -97,6 +99,8 @@ class NodeCodec:
             match kind, value:
                 case "float", str(text):
                     return float(text)
+                case "bytes", str(text):
+                    return bytes.fromhex(text)
                 case "set", list(items) if self._spans:
                     return frozenset(self.from_data(item) for item in items)
                 case "Span", str(text) if self._spans:
@@ -107,7 +111,7 @@ class NodeCodec:
                     return next(enum[name] for name, member in self._tags.enums[enum].members.items() if member == text)
         except (StopIteration, ValueError):
             pass
-        found = f"kind {kind!r} with {dict(values)}" if kind in ("float", *self._tags.enum_of) else f"kind {kind!r}"
+        found = f"kind {kind!r} with {dict(values)}" if kind in ("float", "bytes", *self._tags.enum_of) else f"kind {kind!r}"
         raise DataFormatError("this JSON is not a workload", here(), found=found)
 
 
@@ -225,6 +229,8 @@ def _fits(value: object, hint: object, level: Mapping[object, object]) -> bool:
         return isinstance(value, frozenset) and all(_fits(item, args[0], level) for item in value)
     if isinstance(origin, type) and is_dataclass(origin):      # of a control tree: all of a tree is of one level
         return isinstance(value, origin)
+    if hint is Any:
+        return True
     if args:   # a union
         return any(_fits(value, arg, level) for arg in args)
     if hint is int:

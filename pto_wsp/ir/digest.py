@@ -1,7 +1,7 @@
-"""Compute content digests of kernels and plans.
+"""Compute content digests of kernels, plans and functions on tensors.
 
-A kernel's digest is equal for equal IR, wherever it was written. A plan's digest is equal for plans that generate the same files. Both are
-the same in every process and folder.
+A kernel's or function's digest is equal for equal IR, wherever it was written. A plan's digest is equal for plans that generate the
+same files. All are the same in every process and folder.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.plan_tags import PLAN_TAGS
 from pto_wsp.ir.tags import KERNEL_TAGS, PLAIN, Tags, value_of
+from pto_wsp.ir.tensor_function import TensorFunction
+from pto_wsp.ir.tensor_tags import TENSOR_TAGS
 from pto_wsp.source import Span
 
 
@@ -23,6 +25,16 @@ def kernel_digest(kernel: Kernel, tags: Tags = KERNEL_TAGS) -> str:
     `tags`: what classes and fields are called.
     """
     text = "\n".join(_canonical(kernel, tags, {"Value": {}, "Buffer": {}, "Var": {}}))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def tensor_digest(function: TensorFunction, tags: Tags = TENSOR_TAGS) -> str:
+    """Return the SHA-256 of a function's canonical form: no spans; arrays, loops and symbols numbered by first use.
+
+    Names count: plans and programs are keyed by them. `tags`: what classes and fields are called.
+    """
+    arrays: dict[int, int] = {}       # an array and the element of it that a scalar reads have one number
+    text = "\n".join(_canonical(function, tags, {"Array": arrays, "TensorRef": arrays, "Var": {}, "SymbolRef": {}}))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -37,6 +49,8 @@ def _canonical(node: object, tags: Tags, ids: dict[str, dict[int, int]]) -> Iter
         yield tags.member_text(node)
     elif kind in PLAIN:
         yield f"{PLAIN[kind]} {node!r}"
+    elif isinstance(node, bytes):
+        yield f"bytes {hashlib.sha256(node).hexdigest()}"
     else:
         node = tags.unwrapped(node)
         entry = tags.of_node(node)
