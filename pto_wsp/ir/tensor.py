@@ -19,15 +19,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, Protocol, TypeAlias
+from inspect import Parameter, Signature
+from typing import Any, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.calls import user_call, user_calls
+from pto_wsp.calls import bind, user_calls
 from pto_wsp.doors import Displayed
-from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError, ValueUseError, ViewIndexError
+from pto_wsp.errors import ArgumentKindError, TensorDataError, TensorSignatureError, UnknownNameError, ValueUseError, ViewIndexError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType, DTypeLike
 from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_of
@@ -35,6 +36,7 @@ from pto_wsp.ir.indexing import MAX_RANK, at_most, clip, cut, element, pick, res
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Counted, Extent, Shape, Symbolic, as_scalar, tensors_read
+from pto_wsp.ir.tensor_type import TensorType, tensor_type
 from pto_wsp.ir.view import Cut, Permute, View, ViewDim, as_declared, declared, place_of, print_view
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -274,10 +276,8 @@ class Tensor(TensorView):
         super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout), cuts))
         _live[self.ref.id] = self
 
-    def __class_getitem__(cls, item: object) -> NoReturn:
-        raise ArgumentKindError("Tensor takes no type in brackets", here(), found=f"Tensor[{item!r:.60}]",
-                                expected="Tensor(array), or In[Tensor] as the annotation of a kernel's parameter",
-                                help="a Tensor parameter takes the dtype and the shape of the view that is bound")
+    def __class_getitem__(cls, item: object) -> TensorType:
+        return tensor_type(item)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Return the array, for `np.asarray(tensor)`: its own memory, unless a copy or another dtype is asked for."""
@@ -501,22 +501,47 @@ def check_name(name: object) -> None:
 
 
 # -- contracts ---------------------------------------------------------------------------------------------------------
-@user_call()
-def Injective(table: object) -> Tensor:
-    """Declare that no two nonnegative elements of `table` are equal, and return it as a Tensor; negative elements are padding.
+class ContractName:
+    """A contract by name: `Injective(table)` declares it of a Tensor, `Injective[Tensor["t", DType.I64]]` of a parameter of a `jit`."""
 
-    Raises: T205 for a value that is not a whole tensor of integers. A run that binds an array with two equal elements ends with R110.
-    """
-    return _promised("Injective", table, Contract.INJECTIVE)
+    def __init__(self, name: str, contract: Contract, doc: str) -> None:
+        self.__name__ = name
+        self.__doc__ = doc
+        self.contract = contract
+
+    def __call__(self, *args: object, **kwargs: object) -> Tensor:
+        given = bind(self.__name__, _ONE_TABLE[self.contract], args, kwargs)
+        return _promised(self.__name__, next(iter(given.values())), self.contract)
+
+    @property
+    def __signature__(self) -> Signature:
+        return _ONE_TABLE[self.contract]
+
+    def __getitem__(self, item: object) -> TensorType:
+        if not isinstance(item, TensorType) or not item.dtype.is_integer:
+            raise TensorSignatureError(f"{self.__name__}[...] takes the type of a tensor of whole numbers", here(),
+                                       expected=f'{self.__name__}[Tensor["t", DType.I32]]', found=f"{self.__name__}[{item!r:.60}]")
+        return item.promising(self.contract)
+
+    def __repr__(self) -> str:
+        return self.__name__
 
 
-@user_call()
-def Monotone(offsets: object) -> Tensor:
-    """Declare that the elements of `offsets` never decrease along the last dimension, and return it as a Tensor.
+_ONE_TABLE = {contract: Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD)])
+              for contract, name in ((Contract.INJECTIVE, "table"), (Contract.MONOTONE, "offsets"))}
+Injective = ContractName("Injective", Contract.INJECTIVE, """Declare that no two nonnegative elements of a table are equal.
 
-    Raises: T205 for a value that is not a whole tensor of integers. A run that binds a decreasing array ends with R110.
-    """
-    return _promised("Monotone", offsets, Contract.MONOTONE)
+`Injective(table)` returns the table as a Tensor; negative elements are padding. `Injective[Tensor["t", DType.I64]]` is the type of a
+parameter of a function on whole tensors.
+
+Raises: T205 for a value that is not a whole tensor of integers. A run that binds an array with two equal elements ends with R110.
+""")
+Monotone = ContractName("Monotone", Contract.MONOTONE, """Declare that the elements of offsets never decrease along the last dimension.
+
+`Monotone(offsets)` returns them as a Tensor; `Monotone[Tensor["b", DType.I32]]` is the type of a parameter of a function on whole tensors.
+
+Raises: T205 for a value that is not a whole tensor of integers. A run that binds a decreasing array ends with R110.
+""")
 
 
 def _promised(name: str, given: object, contract: Contract) -> Tensor:

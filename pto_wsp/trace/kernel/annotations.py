@@ -13,10 +13,11 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.calls import NoValues
-from pto_wsp.errors import KernelSignatureError, raise_all
+from pto_wsp.errors import KernelSignatureError, TensorSignatureError, raise_all
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import COMBINES, Param, Role, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tensor_type import TensorType
 from pto_wsp.ir.tile import SizedTile, StackType, Tile, TileType, fixed_tile, part_name
 from pto_wsp.source import UNKNOWN, Span, here, parameter_span
 from pto_wsp.values import dataclass
@@ -97,10 +98,10 @@ class Out(NoValues):
 
 
 class InOut(NoValues):
-    """`InOut[Tile[…]]` or `InOut[Tensor]`: the kernel reads and writes the argument."""
+    """`InOut[Tile[…]]` or `InOut[Tensor]`: the kernel reads and writes the argument; `InOut[Tensor["t", 64, DType.F32]]`: a `jit` does."""
 
-    def __class_getitem__(cls, item: object) -> Annotation:
-        return _memory(Role.INOUT, item)
+    def __class_getitem__(cls, item: object) -> Annotation | TensorType:
+        return item.writable() if isinstance(item, TensorType) else _memory(Role.INOUT, item)
 
 
 class Acc(NoValues):
@@ -276,6 +277,10 @@ def _memory(role: Role, item: object) -> Annotation:
         return SizedTileAnnotation(role, item)
     if item is Tensor:
         return TensorAnnotation(role)
+    if isinstance(item, TensorType):
+        raise TensorSignatureError(f"{role.value} takes no type of a whole tensor", here(), found=f"{role.value}[{item!r}]",
+                                   expected=f"{item!r} alone, which is read" if role is Role.IN else f"InOut[{item!r}]",
+                                   help=None if role is Role.IN else "return what the function makes; InOut[...] is written in place")
     raise KernelSignatureError(f"{role.value} takes a Tile or Tensor", here(),
                                expected=f"{role.value}[Tile[rows, cols, dtype]] or {role.value}[Tensor]",
                                found=f"{role.value}[{_shown(item)}]")

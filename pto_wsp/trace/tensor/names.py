@@ -1,0 +1,151 @@
+"""Name the values of a traced function after the variables of its body, which the bytecode tells.
+
+    normed = x / np.sqrt(np.mean(x * x))     the quotient is `normed`, inside it stand `normed.mul`, `normed.mean`, `normed.sqrt`
+    share = softmax(score)                   what the call stores first is `softmax.peak`, what it returns `share`
+    return normed @ w                        `out`; of a tuple `out[0]`, `out[1]`
+
+The second value of a name is `x#2`.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from bisect import bisect_right
+from functools import lru_cache
+from types import CodeType, FrameType
+
+from pto_wsp.source import PACKAGE_DIR, is_internal
+from pto_wsp.values import dataclass
+
+RESULT = "out"       # the name of what a function returns without a name
+_LIBRARY = f"{PACKAGE_DIR}tt/library.py"      # written in the language of users: its variables are names, too
+_SKIPPED = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "COPY", "PRECALL"})
+_FARTHEST = 400      # instructions from a call to the end of its statement
+
+
+@dataclass(frozen=True, slots=True)
+class StatementTarget:
+    """Where a statement puts its value. `name`: of the first variable, "" where there is none; `returns`: the function returns it.
+
+    `direct`: the value of the running instruction itself is put there. `names`: the variables, where it is taken apart.
+    """
+
+    name: str
+    direct: bool
+    returns: bool = False
+    names: tuple[str, ...] = ()
+
+
+class ValueNames:
+    """The names that a trace has given."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._calls: dict[FrameType, str] = {}     # the frames are kept, so that none is made anew at the place of another
+
+    def unique(self, name: str) -> str:
+        """Return a name, with a number from the second time on."""
+        count = self._counts[name] = self._counts.get(name, 0) + 1
+        return name if count == 1 else f"{name}#{count}"
+
+    def of_value(self, op: str, root: CodeType) -> tuple[str, bool]:
+        """Return the name of the value that is being made by an operation, and whether the user's variable or return says it."""
+        frames = frames_of_body(root)
+        word = op
+        for at, frame in enumerate(frames):
+            target = target_of_statement(frame)
+            prefix = self._prefix(frames[at:])
+            if target.returns and at + 1 < len(frames):
+                if target.direct:
+                    word = frame.f_code.co_name
+                    continue
+                return f"{prefix}{word}", False
+            name = target.name or word
+            if target.direct or not target.name:
+                return f"{prefix}{name}", target.direct and not target.returns
+            return f"{prefix}{name}.{word}", False
+        return word, False
+
+    def _prefix(self, frames: list[FrameType]) -> str:
+        """Return the names of the calls that lead to the innermost of these frames: `softmax#2.`"""
+        prefix = ""
+        for frame in reversed(frames[:-1]):
+            if frame not in self._calls:
+                self._calls[frame] = self.unique(f"{prefix}{frame.f_code.co_name}()").replace("()", "")
+            prefix = f"{self._calls[frame]}."
+        return prefix
+
+
+def frames_of_body(root: CodeType) -> list[FrameType]:
+    """Return the running frames of a body, innermost first: those of users and of the library, up to the frame of `root`."""
+    frames: list[FrameType] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if (not is_internal(code) or code.co_filename == _LIBRARY) and not code.co_name.startswith("<"):
+            frames.append(frame)
+        if code is root:
+            break
+        frame = frame.f_back
+    return frames
+
+
+def target_of_statement(frame: FrameType) -> StatementTarget:
+    """Return where the statement that a frame is running puts its value."""
+    return _target(frame.f_code, frame.f_lasti)
+
+
+@lru_cache(maxsize=512)
+def _instructions(code: CodeType) -> tuple[tuple[dis.Instruction, ...], tuple[int, ...]]:
+    listed = tuple(dis.get_instructions(code))
+    return listed, tuple(each.offset for each in listed)
+
+
+@lru_cache(maxsize=4096)
+def _target(code: CodeType, offset: int) -> StatementTarget:
+    listed, offsets = _instructions(code)
+    direct = True
+    position = bisect_right(offsets, offset)
+    for index in range(position, min(position + _FARTHEST, len(listed))):
+        each = listed[index]
+        name = each.opname
+        if name in _SKIPPED:
+            continue
+        if name == "UNPACK_SEQUENCE":
+            stores = _stored(listed[index + 1:index + 1 + 2 * int(each.argval)], int(each.argval))
+            return StatementTarget(stores[0] if stores else "", False, names=stores if direct else ())
+        if name.startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")):
+            return StatementTarget(str(each.argval[0] if isinstance(each.argval, tuple) else each.argval), direct)
+        if name in ("STORE_SUBSCR", "STORE_SLICE"):
+            return StatementTarget(_container(listed, index), False)
+        if name == "STORE_ATTR":
+            return StatementTarget(str(each.argval), False)
+        if name in ("RETURN_VALUE", "RETURN_GENERATOR"):
+            return StatementTarget(RESULT, direct, returns=True)
+        if name in ("POP_TOP", "LIST_APPEND", "MAP_ADD", "YIELD_VALUE", "GET_ITER", "BEFORE_WITH"):
+            return StatementTarget("", False)
+        direct = False
+    return StatementTarget("", False)
+
+
+def _stored(instructions: tuple[dis.Instruction, ...], count: int) -> tuple[str, ...]:
+    names: list[str] = []
+    for each in instructions:
+        if each.opname in _SKIPPED:
+            continue
+        if not each.opname.startswith("STORE_") or each.opname in ("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR"):
+            break
+        names += map(str, each.argval) if isinstance(each.argval, tuple) else [str(each.argval)]
+    return tuple(names) if len(names) == count else ()
+
+
+def _container(listed: tuple[dis.Instruction, ...], index: int) -> str:
+    """Return the variable that brackets on the left of `=` stand behind."""
+    at = listed[index].positions
+    for each in reversed(listed[:index]):
+        where = each.positions
+        if at is not None and where is not None and each.opname.startswith("LOAD_") and isinstance(each.argval, str) \
+                and (where.lineno, where.col_offset) == (at.lineno, at.col_offset):
+            return each.argval
+    return ""

@@ -1,0 +1,613 @@
+"""Trace the body of a function on whole tensors: operations, views and writes become statements of the IR.
+
+`TensorTrace` is an `Emitter` of the op table, as the trace of a kernel is: `np.exp(x)`, `x + y` and the formulas of the table (softmax,
+var) come here as ops on values of any rank.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from inspect import Signature
+from types import CodeType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pto_wsp.errors import (
+    EscapedValueError,
+    ExtentError,
+    MixedDTypeError,
+    NumberError,
+    OperandKindError,
+    OutsideTraceError,
+    StaleValueError,
+    TensorBodyError,
+    TensorFunctionError,
+    TensorRankError,
+    UnsupportedDTypeError,
+)
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir import tensor_function as tf
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.exchange import NotTaken, array_of, is_array
+from pto_wsp.ir.extents import difference, same, simplified
+from pto_wsp.ir.indexing import MAX_RANK
+from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.scalar import Const, Element, Op, Scalar, Var, print_scalar
+from pto_wsp.ir.symbolic import Symbolic, as_scalar
+from pto_wsp.ir.tensor import Tensor, TensorView
+from pto_wsp.ops.entries.create import expand
+from pto_wsp.ops.entries.matmul import matmul
+from pto_wsp.ops.entries.movement import transpose
+from pto_wsp.ops.entry import Attrs, activate, dtype_attr
+from pto_wsp.ops.rounding import print_dtypes
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, RowReduce
+from pto_wsp.ops.table import find
+from pto_wsp.ops.whole import TileFunction
+from pto_wsp.source import Span, here
+from pto_wsp.trace.kernel.trace import weak_number
+from pto_wsp.trace.tensor.blocks import OpenLoop, TracedBodies
+from pto_wsp.trace.tensor.names import ValueNames
+from pto_wsp.trace.tensor.value import Kind, Storage, Taken, TensorValue
+
+LARGEST_CONSTANT = 4096     # elements of an array that a body captures
+_CURRENT: ContextVar[TensorTrace | None] = ContextVar("pto_wsp_tensor_trace", default=None)
+
+
+def current_trace(name: str) -> TensorTrace:
+    """Return the trace that runs.
+
+    Raises: K105 outside the body of a function on tensors.
+    """
+    trace = _CURRENT.get()
+    if trace is None:
+        raise OutsideTraceError(f"`tt.{name}` was called outside a function on tensors", here(),
+                                help="call it in the body of a @jit; f.python(*arrays) runs such a body on NumPy arrays")
+    return trace
+
+
+def is_tracing() -> bool:
+    """Tell whether the body of a function on tensors is being traced."""
+    return _CURRENT.get() is not None
+
+
+class TensorTrace:
+    """The trace of one function. `root`: the code of the function, whose frame the names of values end at."""
+
+    def __init__(self, root: CodeType) -> None:
+        self.root = root
+        self.blocks = TracedBodies()
+        self.names = ValueNames()
+        self.groups: list[str] = []
+        self.assumptions: list[tf.Assumption] = []
+        self.constants: list[tf.ArrayConstant] = []
+        self.made: dict[int, Storage] = {}          # by the id of the array
+        self._constants_by_array: dict[int, tuple[object, Storage]] = {}
+        self._ids = itertools.count()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Make this the trace that values and functions find, for the duration of a `with` block."""
+        token = _CURRENT.set(self)
+        try:
+            with activate(self):
+                yield
+        finally:
+            _CURRENT.reset(token)
+
+    # -- arrays --------------------------------------------------------------------------------------------------------
+
+    @property
+    def group(self) -> str:
+        """The group that `with tt.group(…)` names here."""
+        return self.groups[-1] if self.groups else ""
+
+    def storage(self, name: str, shape: tf.Extents, dtype: DType, kind: Kind, *, contracts: tuple[Contract, ...] = (),
+                named: bool = False) -> Storage:
+        """Return the storage of a new array; its name gets a number where it is taken.
+
+        Raises: J206 for too many dimensions.
+        """
+        if len(shape) > MAX_RANK:
+            raise TensorRankError(f"a tensor has at most {MAX_RANK} dimensions", here(), found=f"{len(shape)}: {_shown(shape)}")
+        array = tf.Array(next(self._ids), self.names.unique(name), tuple(map(simplified, shape)), dtype, contracts)
+        made = Storage(array, kind, self.blocks.innermost.id, here(), named=named)
+        self.made[array.id] = made
+        return made
+
+    def state(self, shape: tf.Extents, dtype: DType, fill: int | float | bool | None, name: str | None = None, what: str = "state",
+              ) -> TensorValue:
+        """Make state: of one number, or undefined (None)."""
+        found, named = self.names.of_value(what, self.root) if name is None else (name, False)
+        made = self.storage(found, shape, dtype, Kind.STATE, named=named)
+        self.blocks.append(tf.Make(made.array, fill, here()))
+        return TensorValue(self, made)
+
+    def constant(self, array: object, name: str = "constant") -> TensorValue:
+        """Return an array that the body captured, as a constant of the function.
+
+        Raises: J105 for one of too many elements, D101 and D102 for what is no array of ours.
+        """
+        known = self._constants_by_array.get(id(array))
+        if known is not None:
+            return TensorValue(self, known[1])
+        found = array_of(array)
+        if isinstance(found, NotTaken):
+            raise TensorBodyError(f"the body computes with {found.what}", here(), expected=found.expected, found=found.found,
+                                  help=found.help, notes=found.notes)
+        if found.size > LARGEST_CONSTANT:
+            raise TensorBodyError(f"an array of {found.size:,} elements would become a constant of the function", here(),
+                                  expected=f"at most {LARGEST_CONSTANT:,} elements", found=f"an array of shape {found.shape}",
+                                  help="pass it as a parameter: each call then brings its own")
+        dtype = DType.from_numpy(found.dtype)
+        made = self.storage(name, tuple(Const(n) for n in found.shape), dtype, Kind.CONSTANT)
+        made.block = 0
+        self.constants.append(tf.ArrayConstant(made.array, np.ascontiguousarray(found).tobytes()))
+        self._constants_by_array[id(array)] = (array, made)     # the array is kept, so that its id stays its own
+        return TensorValue(self, made)
+
+    def value(self, where: str, given: object) -> TensorValue:
+        """Return a tensor or an array as a value that may be read here.
+
+        Raises: T213 for anything else; K104, J106 for a value that is no more what it was.
+        """
+        if isinstance(given, TensorValue):
+            self.check_read(given)
+            return given
+        if isinstance(given, Tensor | TensorView):
+            raise TensorBodyError(f"{where}: a Tensor of a workload in a function on tensors", here(), found=repr(given),
+                                  help="pass it as a parameter of the function")
+        if is_array(given) and getattr(given, "shape", ()) != ():
+            return self.constant(given)
+        raise OperandKindError(f"{where} takes a tensor", here(), expected="a tensor of this function", found=f"{given!r:.60}")
+
+    def check_read(self, value: TensorValue) -> None:
+        """Check that a value exists here, and that it is what it was when it was taken.
+
+        Raises: K104 for a value of another function or of a body that has ended, J106 for a copy whose source was written since.
+        """
+        if value.trace is not self:
+            raise EscapedValueError(f"`{value.name}` belongs to another function", here(), help="pass it as a parameter")
+        storage = value.storage
+        if not self.blocks.is_open(storage.block):
+            kind = self.blocks.kinds[storage.block]
+            raise EscapedValueError(f"`{value.name}` is made inside a {kind} and used behind it", here(), also=[("made", storage.span)],
+                                    help=f"keep it in state made before the {kind}: held = tt.zeros(shape), then held[:] = ... in it")
+        for taken in value.taken:
+            self.check_taken(taken)
+
+    def check_taken(self, taken: Taken) -> None:
+        """Check that a storage has not been written since a copy of it was taken.
+
+        Raises: J106.
+        """
+        if not self.blocks.is_open(taken.block):
+            raise EscapedValueError(f"{taken.what} of `{taken.storage.array.name}` is taken inside a {self.blocks.kinds[taken.block]} and "
+                                    "used behind it", here(), also=[("taken", taken.span)])
+        if taken.storage.version != taken.version:
+            self.refuse_stale(taken, here())
+        self.blocks.innermost.taken.append((taken, here()))
+
+    def refuse_stale(self, taken: Taken, span: Span) -> NoReturn:
+        """Refuse a copy whose source has been written.
+
+        Raises: J106.
+        """
+        name = taken.storage.array.name
+        raise StaleValueError(f"{taken.what} of `{name}` is used after `{name}` was written", span, also=[("taken", taken.span)],
+                              expected=f"{taken.what} that is taken after the write", help="take it again where it is used")
+
+    def close_loop(self, var: Var) -> None:
+        """End the body of a loop.
+
+        Raises: J106 where an iteration uses what was taken before the loop of a tensor that the loop writes.
+        """
+        opener = self.blocks.innermost.id
+        body = self.blocks.close_loop(var)
+        for taken, span in body.taken:
+            if taken.storage in body.written and taken.block < opener:
+                self.refuse_stale(taken, span)
+
+    # -- scalars -------------------------------------------------------------------------------------------------------
+
+    def scalar(self, where: str, value: object) -> Scalar:
+        """Return a Python number or a scalar of the function as a node.
+
+        Raises: T213 for anything else, K104 for the variable of a loop that has ended, J106 for an element written since.
+        """
+        if isinstance(value, TensorValue):
+            return self._element_of(where, value)
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value.item()
+        if not isinstance(value, Symbolic | int | float | np.generic):
+            raise OperandKindError(f"{where}: a value that a function on tensors does not know", here(),
+                                   expected="a tensor of this function, or a number", found=f"{value!r:.60}")
+        node = as_scalar(value)
+        if isinstance(value, Symbolic):
+            for held in value.holds:
+                if isinstance(held, Taken):
+                    self.check_taken(held)
+        for leaf in s.leaves(node):
+            if isinstance(leaf, Var) and not any(isinstance(each.opener, OpenLoop) and each.opener.var == leaf for each in self.blocks.open):
+                raise EscapedValueError(f"{where}: `{leaf.name}` is the variable of a loop that has ended", here(), found=print_scalar(node))
+        return node
+
+    def _element_of(self, where: str, value: TensorValue) -> Scalar:
+        self.check_read(value)
+        if value.rank or not (value.dtype.is_integer or value.dtype.is_bool):
+            raise OperandKindError(f"{where} takes a number or a scalar", here(), expected="a whole number, or x[i] of a tensor of them",
+                                   found=repr(value))
+        return self.only_element(value)
+
+    def only_element(self, value: TensorValue) -> Scalar:
+        """Return the only element of a value of rank 0 as a scalar."""
+        return Element(value.storage.array.ref, place_of(value.view, ()))
+
+    def whole(self, where: str, value: object) -> Scalar:
+        """Return a whole number or scalar as a node.
+
+        Raises: T209 for another number, else as `scalar`.
+        """
+        node = self.scalar(where, value)
+        if not s.scalar_dtype(node).is_integer:
+            raise NumberError(f"{where} is no whole number", here(), expected="a whole number, or a scalar of one",
+                              found=print_scalar(node), help="a // b is whole")
+        return simplified(node)
+
+    def extents(self, where: str, shape: object) -> tf.Extents:
+        """Return a shape as extents.
+
+        Raises: T209 for what is none.
+        """
+        items = shape if isinstance(shape, tuple | list) else (shape,)
+        nodes = tuple(self.whole(f"{where}: an extent", item) for item in items)
+        if any(isinstance(node, Const) and node.value < 0 for node in nodes):
+            raise NumberError(f"{where}: an extent is negative", here(), found=_shown(nodes))
+        return nodes
+
+    # -- facts about extents -------------------------------------------------------------------------------------------
+
+    def are_same(self, a: Scalar, b: Scalar) -> bool:
+        """Tell whether two extents are equal for all values of their symbols, as their normal forms and the assumptions show."""
+        if same(a, b):
+            return True
+        apart = s.sub(a, b)
+        for one in self.assumptions:
+            match one.condition:
+                case s.Binary(Op.EQ, lhs, rhs) if same(apart, s.sub(lhs, rhs)) or same(apart, s.sub(rhs, lhs)):
+                    return True
+        return False
+
+    def is_natural(self, node: Scalar) -> bool:
+        """Tell whether a scalar is certainly not negative."""
+        match node:
+            case Const(value):
+                return value >= 0
+            case s.SymbolRef():
+                return node.dtype is None
+            case Var(_, number):
+                loop = self.blocks.loops.get(number)
+                return loop is not None and self.is_natural(loop.start)
+            case s.Binary(Op.ADD | Op.MUL | Op.MIN, lhs, rhs):
+                return self.is_natural(lhs) and self.is_natural(rhs)
+            case s.Binary(Op.MAX, lhs, rhs):
+                return self.is_natural(lhs) or self.is_natural(rhs)
+            case s.Binary(Op.FLOORDIV | Op.MOD, lhs, Const(by)):
+                return by > 0 and (node.op is Op.MOD or self.is_natural(lhs))
+            case s.Binary(Op.SUB, lhs, rhs):
+                return self.is_at_most(rhs, lhs)
+            case Element(tensor, _):
+                return tensor.dtype.family.value == "uint"
+            case _:
+                return False
+
+    def is_at_most(self, a: Scalar, b: Scalar) -> bool:
+        """Tell whether a <= b for certain."""
+        apart = difference(b, a)
+        if apart is not None:
+            return apart >= 0
+        match a:
+            case s.Binary(Op.MIN, lhs, rhs):
+                return self.is_at_most(lhs, b) or self.is_at_most(rhs, b)
+            case Var(_, number) if number in self.blocks.loops:
+                loop = self.blocks.loops[number]
+                return self.is_at_most(s.sub(loop.stop, Const(1)), b) or self.is_at_most(loop.stop, b)
+            case s.Binary(Op.ADD, Var(_, number), Const(more)) if number in self.blocks.loops:
+                return self.is_at_most(s.add(self.blocks.loops[number].stop, Const(int(more) - 1)), b)
+        left = simplified(s.sub(b, a))
+        return not (isinstance(left, s.Binary) and left.op is Op.SUB) and self.is_natural(left)
+
+    def bound_of(self, extent: Scalar) -> int | None:
+        """Return the most that an extent can be: a number, the size of a block, or what an assumption says; None if nothing says it."""
+        limit = tf.limit_of(extent)
+        if limit is not None:
+            return limit
+        for one in self.assumptions:
+            match one.condition:
+                case s.Binary(Op.LE, lhs, Const(most)) | s.Binary(Op.GE, Const(most), lhs) if same(lhs, extent):
+                    return int(most)
+                case s.Binary(Op.LT, lhs, Const(most)) | s.Binary(Op.GT, Const(most), lhs) if same(lhs, extent):
+                    return int(most) - 1
+                case s.Binary(Op.EQ, lhs, Const(most)) if same(lhs, extent):
+                    return int(most)
+        match extent:
+            case s.Binary(Op.MIN, lhs, rhs):
+                bounds = [b for b in (self.bound_of(lhs), self.bound_of(rhs)) if b is not None]
+                return min(bounds, default=None)
+            case s.Binary(Op.MUL | Op.ADD as op, lhs, rhs):
+                left, right = self.bound_of(lhs), self.bound_of(rhs)
+                return None if left is None or right is None else left * right if op is Op.MUL else left + right
+        return None
+
+    def joined(self, where: str, *values: TensorValue) -> tf.Extents:
+        """Return the shape that values broadcast to: from the end, equal extents, or a written 1.
+
+        Raises: J201 where they do not.
+        """
+        return self.joined_shapes(where, [(repr(value), value.extents) for value in values])
+
+    def joined_shapes(self, where: str, shapes: Sequence[tuple[str, tf.Extents]]) -> tf.Extents:
+        """Return the shape that shapes broadcast to; each comes with the text that an error shows."""
+        rank = max((len(shape) for _, shape in shapes), default=0)
+        result: list[Scalar] = []
+        for back in range(rank, 0, -1):
+            at = [shape[-back] for _, shape in shapes if len(shape) >= back]
+            kept: Scalar = Const(1)
+            for extent in at:
+                if kept == Const(1):
+                    kept = extent
+                elif extent != Const(1) and not self.are_same(kept, extent):
+                    self.refuse_extents(where, kept, extent, " and ".join(text for text, _ in shapes))
+                elif isinstance(extent, Const) and extent != Const(1):
+                    kept = extent
+            result.append(kept)
+        return tuple(result)
+
+    def refuse_extents(self, where: str, a: Scalar, b: Scalar, found: str) -> NoReturn:
+        """Refuse two extents that are not provably equal.
+
+        Raises: J201.
+        """
+        numbers = isinstance(a, Const) and isinstance(b, Const)
+        left, right = print_scalar(a), print_scalar(b)
+        raise ExtentError(f"{where}: {left} and {right} are not {'equal' if numbers else 'provably equal'}", here(),
+                          expected="equal extents, or a written 1", found=found,
+                          help=None if numbers else f"promise it: tt.assume(a == b), of {left} and {right}; each call checks it")
+
+    # -- operations ----------------------------------------------------------------------------------------------------
+
+    def apply(self, op: str, operands: Sequence[object], shape: tf.Extents, dtype: DType, attrs: tuple[tuple[str, Any], ...] = (), *,
+              contracts: tuple[Contract, ...] = (), name: str | None = None) -> TensorValue:
+        """Append an operation of one result, and return the result."""
+        return self.apply_all(op, operands, ((shape, dtype, contracts),), attrs, (name,))[0]
+
+    def apply_all(self, op: str, operands: Sequence[object], results: Sequence[tuple[tf.Extents, DType, tuple[Contract, ...]]],
+                  attrs: tuple[tuple[str, Any], ...] = (), names: Sequence[str | None] = (None,)) -> tuple[TensorValue, ...]:
+        """Append an operation, and return its results. `names`: of the results; None: as the user's statement says."""
+        views = tuple(operand.view if isinstance(operand, TensorValue) else operand for operand in operands)
+        made: list[Storage] = []
+        for (shape, dtype, contracts), name in zip(results, names, strict=True):
+            found, named = self.names.of_value(op.strip("_"), self.root) if name is None else (name, False)
+            made.append(self.storage(found, shape, dtype, Kind.RESULT, contracts=contracts, named=named))
+        self.blocks.append(tf.Apply(op, views, tuple(each.array for each in made), attrs, self.group, here()))  # type: ignore[arg-type]
+        return tuple(TensorValue(self, each) for each in made)
+
+    def emit(self, op: str, operands: tuple[object, ...], attrs: Attrs) -> Any:
+        """Append an op of the table on tensors and numbers; return its result."""
+        entry = find(op)
+        where = f"`{op.strip('_')}`"
+        if op == transpose.name:
+            return self.value(where, operands[0]).mT
+        match entry:
+            case Elementwise():
+                return self._elementwise(entry, where, operands, attrs)
+            case RowReduce() | ColReduce():
+                value = self._of_dtypes(where, operands[0], entry.dtypes, entry.hint)
+                dim = self.dim_from_end(where, value, 1 if isinstance(entry, RowReduce) else 2)
+                shape = tuple(Const(1) if k == dim else n for k, n in enumerate(value.extents))
+                return self.apply(op, (value,), shape, value.dtype)
+            case Convert():
+                value = self._of_dtypes(where, operands[0], entry.dtypes, entry.hint)
+                return self.apply(op, (value,), value.extents, dtype_attr(attrs), attrs)
+            case TileFunction():
+                return self._whole_axis(op, entry, where, operands, attrs)
+        if op == matmul.name:
+            return self.product(where, *operands)
+        if op == expand.name and not isinstance(operands[0], TensorValue):
+            return self.filled(where, operands[0], self.extents(where, dict(attrs)["shape"]), dtype_attr(attrs))
+        raise TensorFunctionError(f"{where} is an op of tiles in kernels", here(), expected="a function of NumPy, or of tt",
+                                  help="reshape, slices, np.concatenate, np.pad and tt.arange do on tensors what it does on tiles")
+
+    def _elementwise(self, entry: Elementwise, where: str, operands: tuple[object, ...], attrs: Attrs) -> TensorValue:
+        values = [self.value(where, each) if isinstance(each, TensorValue) or _has_shape(each) else each for each in operands]
+        tensors = [each for each in values if isinstance(each, TensorValue)]
+        shared = [each for each in (values[1:] if entry.mask_first else values) if isinstance(each, TensorValue)]
+        if entry.mask_first and isinstance(values[0], TensorValue) and not values[0].dtype.is_bool:
+            raise UnsupportedDTypeError(f"{where} chooses by a mask", here(), expected="a comparison, e.g. x > 0", found=repr(values[0]))
+        if not tensors:
+            raise OperandKindError(f"{where} takes a tensor", here(), expected="a tensor of this function",
+                                   found=", ".join(f"{each!r:.40}" for each in operands),
+                                   help="of scalars alone use Python's operators; tt.cast(n, DType.F32) makes a tensor of a number")
+        dtype = shared[0].dtype if shared else self._dtype_of_numbers(where, values[1:])
+        if any(each.dtype is not dtype for each in shared):
+            raise MixedDTypeError(f"{where}: operands of different dtypes", here(), expected="one dtype",
+                                  found=" and ".join(map(repr, shared)), help=f"convert one of them: x.astype({dtype!r})")
+        if dtype not in entry.dtypes:
+            self._refuse_dtype(where, shared[0] if shared else tensors[0], entry.dtypes, entry.hint)
+        ready: list[object] = []
+        for position, each in enumerate(values):
+            if isinstance(each, TensorValue):
+                ready.append(each)
+            else:
+                kind = DType.BOOL if entry.mask_first and position == 0 else dtype
+                ready.append(self.weak(where, each, kind))
+        contracts = self._shifted(entry, tensors, ready)
+        return self.apply(entry.name, ready, self.joined(where, *tensors), DType.BOOL if entry.to_mask else dtype, attrs,
+                          contracts=contracts)
+
+    def _shifted(self, entry: Elementwise, tensors: Sequence[TensorValue], ready: Sequence[object]) -> tuple[Contract, ...]:
+        """Return the contracts of a table that is shifted by a number: x + 1, x - n."""
+        if len(tensors) == 1 and entry.name in _SHIFTS and isinstance(ready[0], TensorValue) or \
+                (len(tensors) == 1 and entry.name == _SHIFTS[0]):
+            return contracts_of(tensors[0])
+        return ()
+
+    def weak(self, where: str, value: object, dtype: DType) -> Scalar:
+        """Return a number or scalar with the dtype of the tensor that it meets.
+
+        Raises: T203 for a float with integers or a number with masks, T209 for one that does not fit.
+        """
+        node = self.scalar(where, value)
+        if isinstance(node, Const) and isinstance(node.value, bool) and not dtype.is_bool:
+            node = Const(int(node.value))
+        return weak_number(where, node, dtype)
+
+    def _dtype_of_numbers(self, where: str, numbers: Sequence[object]) -> DType:
+        kinds = {s.scalar_dtype(self.scalar(where, number)) for number in numbers}
+        if any(kind.is_float for kind in kinds):
+            return DType.F32
+        return DType.BOOL if kinds and all(kind.is_bool for kind in kinds) else DType.I32
+
+    def _of_dtypes(self, where: str, given: object, dtypes: tuple[DType, ...], hint: str) -> TensorValue:
+        value = self.value(where, given)
+        if value.dtype not in dtypes:
+            self._refuse_dtype(where, value, dtypes, hint)
+        return value
+
+    def _refuse_dtype(self, where: str, value: TensorValue, dtypes: tuple[DType, ...], hint: str) -> NoReturn:
+        target = next((dtype for dtype in (DType.F32, DType.I32) if dtype in dtypes), dtypes[0])
+        raise UnsupportedDTypeError(f"{where} does not take {value.dtype}", here(), expected=print_dtypes(dtypes), found=repr(value),
+                                    help=hint.replace("pto.cast(x, ", "x.astype(").replace("pto.", "tt.")
+                                    or f"convert it first: x.astype({target!r})")
+
+    def dim_from_end(self, where: str, value: TensorValue, back: int) -> int:
+        """Return the number of the dimension that is `back` from the end.
+
+        Raises: J206 where there are fewer dimensions.
+        """
+        if value.rank < back:
+            raise TensorRankError(f"{where} works on the {'last dimension' if back == 1 else 'dimension before the last'}", here(),
+                                  expected=f"{back} dimension{'s' * (back > 1)} or more", found=repr(value))
+        return value.rank - back
+
+    def _whole_axis(self, op: str, entry: TileFunction, where: str, operands: tuple[object, ...], attrs: Attrs) -> TensorValue:
+        """Append an op that works along a whole last dimension: argsort, topk, rowargmax; gather."""
+        value = self._of_dtypes(where, operands[0], entry.dtypes, entry.hint)
+        dim = self.dim_from_end(where, value, 1)
+        if len(operands) == 1:
+            k = dict(attrs).get("k")
+            last = Const(int(k)) if isinstance(k, int) else value.extents[dim] if entry.sorts else Const(1)
+            contracts = (Contract.INJECTIVE,) if entry.sorts and value.rank == 1 else ()
+            return self.apply(op, (value,), (*value.extents[:dim], last), DType.I32, attrs, contracts=contracts)
+        raise TensorFunctionError(f"{where} is an op of tiles in kernels", here(), expected="a function of NumPy, or of tt",
+                                  help="np.take_along_axis(x, places, axis) reads places; x[table] = v and np.add.at write them")
+
+    def product(self, where: str, a: object, b: object, acc: object = None) -> TensorValue:
+        """Return a matrix product over the last two dimensions; leading ones broadcast. Of a value of rank 1 it is NumPy's."""
+        if acc is not None:
+            raise TensorFunctionError(f"{where} adds nothing up", here(), expected="a @ b", found="acc", help="acc += a @ b")
+        if not all(isinstance(each, TensorValue) or _has_shape(each) for each in (a, b)):
+            raise OperandKindError(f"{where} takes two tensors", here(), expected="a @ b of tensors", found=f"{a!r:.40} and {b!r:.40}",
+                                   help="x * number scales")
+        left, right = (self._of_dtypes(where, each, find(matmul.name).dtypes, "") for each in (a, b))
+        if left.dtype is not right.dtype:
+            raise MixedDTypeError(f"{where}: operands of different dtypes", here(), expected="one dtype",
+                                  found=f"{left!r} and {right!r}", help=f"convert one of them: x.astype({left.dtype!r})")
+        if not left.rank or not right.rank:
+            raise TensorRankError(f"{where} takes tensors of one dimension or more", here(), found=f"{left!r} and {right!r}")
+        drops = [*([-2] if left.rank == 1 else []), *([-1] if right.rank == 1 else [])]
+        shown = f"{left!r} @ {right!r}"
+        left = left.then(tf.Insert(0)) if left.rank == 1 else left
+        right = right.then(tf.Insert(1)) if right.rank == 1 else right
+        if not self.are_same(left.extents[-1], right.extents[-2]):
+            self.refuse_extents(where, left.extents[-1], right.extents[-2], shown)
+        leading = self.joined_shapes(where, [(repr(left), left.extents[:-2]), (repr(right), right.extents[:-2])])
+        dtype = left.dtype.accumulates_in
+        assert dtype is not None
+        result = self.apply(matmul.name, (left, right), (*leading, left.extents[-2], right.extents[-1]), dtype)
+        for back in drops:
+            result = result.then(tf.Pick(result.rank + back, Const(0)))
+        return result
+
+    def filled(self, where: str, number: object, shape: tf.Extents, dtype: DType) -> TensorValue:
+        """Return a value of one number."""
+        return self.apply("full", (self.weak(where, number, dtype),), shape, dtype)
+
+    # -- the rest of what an emitter is --------------------------------------------------------------------------------
+
+    def read(self, tile: Any) -> Any:
+        """Return a value as it is: views are read when they are used."""
+        return self.value("a tensor's operation", tile)
+
+    def spread(self, name: str, function: Callable[..., Any], expected: Signature, args: tuple[object, ...],
+               kwargs: Mapping[str, object]) -> Any:
+        """Call a function: tensors have any rank."""
+        return function(*args, **kwargs)
+
+    def stack(self, tiles: object, axis: object) -> Any:
+        """Refuse: np.stack comes from the functions of tensors."""
+        raise TensorFunctionError("`pto.stack` stacks tiles in kernels", here(), help="np.stack([a, b], axis=0)")
+
+    def read_part(self, tile: Any, item: object) -> Any:
+        """Return a part of a tensor."""
+        return tile[item]
+
+    def element(self, tile: Any, row: object, col: object) -> Any:
+        """Return one element."""
+        return tile[row, col]
+
+
+_SHIFTS = ("add", "sub")
+
+
+def contracts_of(value: TensorValue) -> tuple[Contract, ...]:
+    """Return the contracts that a view keeps of its array: parts of different entries are different, rising parts rise."""
+    contracts = value.storage.array.contracts
+    if all(isinstance(step, tf.Pick | tf.Cut | tf.Insert) for step in value.steps):
+        return contracts
+    return tuple(each for each in contracts if each is Contract.INJECTIVE)
+
+
+def place_of(view: tf.ArrayView, index: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """Return the place in the array of an element of a view."""
+    shapes = [view.array.shape]
+    for count in range(1, len(view.steps) + 1):
+        shapes.append(tf.ArrayView(view.array, view.steps[:count]).shape)
+    place = list(index)
+    for step, before in zip(reversed(view.steps), reversed(shapes[:-1]), strict=True):
+        match step:
+            case tf.Pick(dim, at):
+                place.insert(dim, at)
+            case tf.Cut(dim, start, _, by):
+                place[dim] = s.add(start, s.mul(place[dim], Const(by)))
+            case tf.Permute(order):
+                old: list[Scalar] = [Const(0)] * len(order)
+                for new, source in enumerate(order):
+                    old[source] = place[new]
+                place = old
+            case tf.Insert(dim):
+                del place[dim]
+            case tf.Flip(dim):
+                place[dim] = s.sub(s.sub(before[dim], Const(1)), place[dim])
+            case tf.TileCut(dim, start, _):
+                place[dim] = s.add(start, place[dim])
+            case tf.Refold(shape):
+                flat: Scalar = Const(0)
+                for extent, at in zip(shape, place, strict=True):
+                    flat = s.add(s.mul(flat, extent), at)
+                place = []
+                for extent in reversed(before):
+                    place.insert(0, s.binary(Op.MOD, flat, extent))
+                    flat = s.binary(Op.FLOORDIV, flat, extent)
+    return tuple(map(simplified, place))
+
+
+def _has_shape(value: object) -> bool:
+    return not isinstance(value, Symbolic) and is_array(value) and getattr(value, "shape", ()) != () or isinstance(value, Tensor | TensorView)
+
+
+def _shown(shape: Sequence[Scalar]) -> str:
+    return f"[{', '.join(map(print_scalar, shape))}]"

@@ -1,0 +1,321 @@
+"""Define the values that a body on whole tensors handles: `TensorValue`, with Python's operators and the protocols of NumPy and torch.
+
+A value is a view of a *storage*: of a parameter, of state (`tt.zeros`), of a constant, or of what an operation gave. Views are read when
+they are used, and written through. What Python may ask of a value while the body is traced is its shape and dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import partial
+from typing import Any, NoReturn, Protocol, TypeGuard
+
+import numpy as np
+
+from pto_wsp.errors import SymbolicControlError, ValueUseError
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Const, Scalar, print_scalar
+from pto_wsp.ir.symbolic import Symbolic
+from pto_wsp.ir.tensor_function import Array, ArrayStep, ArrayView, Extents
+from pto_wsp.ir.view import Permute
+from pto_wsp.ops.entry import Operand
+from pto_wsp.source import Span, here
+from pto_wsp.trace.kernel.tile_value import TileOperators
+
+
+class Kind(Enum):
+    """What an array of a body is."""
+
+    READ = "parameter"
+    WRITTEN = "InOut parameter"
+    CONSTANT = "constant"
+    STATE = "state"
+    RESULT = "value"
+
+
+class Storage:
+    """The memory of an array in a body. `version` counts its writes; a value that is written becomes state: `promoted`.
+
+    `block`: the body that made it. `named`: the user's variable says the name.
+    """
+
+    __slots__ = ("array", "block", "kind", "named", "promoted", "span", "version")
+
+    def __init__(self, array: Array, kind: Kind, block: int, span: Span, *, named: bool = False) -> None:
+        self.array = array
+        self.kind = kind
+        self.block = block
+        self.span = span
+        self.named = named
+        self.version = 0
+        self.promoted = False
+
+    @property
+    def writable(self) -> bool:
+        """Whether a body may write it."""
+        return self.kind in (Kind.WRITTEN, Kind.STATE, Kind.RESULT)
+
+
+class Taken:
+    """When a copy of a storage's elements was taken: NumPy may or may not copy there, so it is used before the storage is written."""
+
+    __slots__ = ("block", "span", "storage", "version", "what")
+
+    def __init__(self, what: str, storage: Storage, block: int) -> None:
+        self.what = what
+        self.storage = storage
+        self.version = storage.version
+        self.block = block
+        self.span = here()
+
+
+class TensorWriter(Protocol):
+    """The part of the trace that values use."""
+
+    def index(self, value: TensorValue, item: object) -> object:
+        """Return `value[item]`."""
+        ...
+
+    def assign(self, value: TensorValue, item: object, new: object) -> None:
+        """Write `value[item] = new`."""
+        ...
+
+    def method_of(self, value: TensorValue, name: str) -> Callable[..., object]:
+        """Return what a method of the name does, with the value as the first argument."""
+        ...
+
+    def numpy(self, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Return what a function of NumPy means."""
+        ...
+
+    def ufunc(self, ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Mapping[str, object]) -> object:
+        """Return what a ufunc of NumPy means."""
+        ...
+
+    def torch(self, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Return what a function of torch means."""
+        ...
+
+
+class TensorValue(TileOperators):
+    """A view of an array in a body. `readonly`: an In parameter of an inner function. `taken`: of what it holds a copy."""
+
+    __slots__ = ("readonly", "steps", "storage", "taken", "trace")
+
+    def __init__(self, trace: TensorWriter, storage: Storage, steps: tuple[ArrayStep, ...] = (), taken: tuple[Taken, ...] = (), *,
+                 readonly: bool = False) -> None:
+        self.trace = trace
+        self.storage = storage
+        self.steps = steps
+        self.taken = taken
+        self.readonly = readonly
+
+    @property
+    def view(self) -> ArrayView:
+        """The view in the IR."""
+        return ArrayView(self.storage.array, self.steps)
+
+    @property
+    def extents(self) -> Extents:
+        """The extents as scalars."""
+        return self.view.shape
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.extents)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.extents)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """The extents: numbers, and scalars of the function's symbols."""
+        return tuple(number_of(extent) for extent in self.extents)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        total: Any = 1
+        for extent in self.shape:
+            total = extent * total
+        return total
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.storage.array.dtype
+
+    @property
+    def name(self) -> str:
+        """The name of the array that it is a view of."""
+        return self.storage.array.name
+
+    def then(self, *steps: ArrayStep) -> TensorValue:
+        """Return a view of this view."""
+        return TensorValue(self.trace, self.storage, self.steps + steps, self.taken, readonly=self.readonly)
+
+    @property
+    def T(self) -> TensorValue:  # type: ignore[override]
+        """The view with its dimensions reversed."""
+        return self.then(Permute(tuple(reversed(range(self.rank))))) if self.rank > 1 else self
+
+    @property
+    def mT(self) -> TensorValue:  # type: ignore[override]
+        """The view with its last two dimensions exchanged."""
+        if self.rank < 2:
+            raise ValueUseError("`mT` exchanges the last two dimensions", here(), expected="two dimensions or more", found=repr(self))
+        order = list(range(self.rank))
+        order[-2:] = order[:-3:-1]
+        return self.then(Permute(tuple(order)))
+
+    def __getitem__(self, item: object) -> Any:
+        return self.trace.index(self, item)
+
+    def __setitem__(self, item: object, value: object) -> None:
+        self.trace.assign(self, item, value)
+
+    def _updated(self, value: object) -> TensorValue:
+        self.trace.assign(self, Ellipsis, value)
+        return self
+
+    def __iadd__(self, other: object) -> TensorValue:
+        return self._updated(self + other)
+
+    def __isub__(self, other: object) -> TensorValue:
+        return self._updated(self - other)
+
+    def __imul__(self, other: object) -> TensorValue:
+        return self._updated(self * other)
+
+    def __itruediv__(self, other: object) -> TensorValue:
+        return self._updated(self / other)
+
+    def __ifloordiv__(self, other: object) -> TensorValue:
+        return self._updated(self // other)
+
+    def __imod__(self, other: object) -> TensorValue:
+        return self._updated(self % other)
+
+    def __iand__(self, other: object) -> TensorValue:
+        return self._updated(self & other)
+
+    def __ior__(self, other: object) -> TensorValue:
+        return self._updated(self | other)
+
+    def __ixor__(self, other: object) -> TensorValue:
+        return self._updated(self ^ other)
+
+    def __ilshift__(self, other: object) -> TensorValue:
+        return self._updated(self << other)
+
+    def __irshift__(self, other: object) -> TensorValue:
+        return self._updated(self >> other)
+
+    def __ipow__(self, other: object) -> TensorValue:
+        return self._updated(self ** other)
+
+    def __imatmul__(self, other: object) -> TensorValue:
+        return self._updated(self @ other)
+
+    def __pos__(self) -> TensorValue:
+        return self
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        """Return what a ufunc of NumPy means: np.exp(x), np.add.reduce(x, axis=1), np.add.at(out, table, x)."""
+        return self.trace.ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Callable[..., object], types: object, args: Sequence[object],
+                           kwargs: Mapping[str, object]) -> object:
+        """Return what a function of NumPy means: np.where(mask, a, b), np.sum(x, axis=1)."""
+        return self.trace.numpy(function, args, kwargs)
+
+    @classmethod
+    def __torch_function__(cls, function: Callable[..., object], types: object, args: Sequence[object] = (),
+                           kwargs: Mapping[str, object] | None = None) -> object:
+        """Return what a function of torch means: torch.exp(x)."""
+        value = _first_value((*args, *(kwargs or {}).values()))
+        return value.trace.torch(function, args, kwargs or {})
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return partial(self.trace.method_of(self, name), self)
+
+    def _read(self) -> Operand:
+        return self
+
+    def item(self, *index: object) -> Any:
+        """Return an element, by one index a dimension."""
+        return self.trace.index(self, tuple(index) if index else (0,) * self.rank)
+
+    def __round__(self, decimals: object = 0) -> object:
+        return self.__getattr__("round")(0 if decimals is None else decimals)
+
+    def __bool__(self) -> NoReturn:
+        _refuse("bool", "if, while, and, or, not and chained comparisons decide while the body is traced: branch on scalars by "
+                "`with tt.when(c):`, choose elements with np.where(mask, a, b), join masks with &, | and ~")
+
+    def __int__(self) -> NoReturn:
+        _refuse("int", "an element is known only at run time; x[i] of whole numbers is a scalar for indices and bounds")
+
+    def __float__(self) -> NoReturn:
+        _refuse("float", "an element is known only at run time; compute with it as it is")
+
+    def __index__(self) -> NoReturn:
+        _refuse("index", "an element is known only at run time; loop with tt.loop(...), and slice with x[i] of whole numbers")
+
+    def __complex__(self) -> NoReturn:
+        _refuse("complex", "an element is known only at run time")
+
+    def __hash__(self) -> NoReturn:
+        _refuse("hash", "keep tensors in a list or under names, not in a set or as keys")
+
+    def __iter__(self) -> NoReturn:
+        _refuse("iter", "loop over positions: for i in tt.loop(x.shape[0]) (in order) or tt.each(x.shape[0]); np.split takes apart")
+
+    def __len__(self) -> NoReturn:
+        _refuse("len", "take the shape: x.shape[0]")
+
+    def __contains__(self, value: object) -> NoReturn:
+        _refuse("in", "np.any(x == value) is a tensor; the elements are known only at run time")
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        _refuse("NumPy array", "compute with np. functions on the tensor itself; its elements are known only at run time")
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: Tensor[{', '.join([*map(print_scalar, self.extents), str(self.dtype)])}]>"
+
+
+def is_tensor_value(value: object) -> TypeGuard[TensorValue]:
+    """Tell whether a value is a tensor of a body that is being traced."""
+    return isinstance(value, TensorValue)
+
+
+def number_of(node: Scalar) -> Any:
+    """Return a scalar as a user handles it: a Python number, or a Symbolic."""
+    return node.value if isinstance(node, Const) else Symbolic(node)
+
+
+def _first_value(values: Sequence[object]) -> TensorValue:
+    for value in values:
+        if isinstance(value, TensorValue):
+            return value
+        if isinstance(value, tuple | list):
+            inner = [each for each in value if isinstance(each, TensorValue)]
+            if inner:
+                return inner[0]
+    raise SymbolicControlError("a function of torch without a tensor", here())
+
+
+def _refuse(what: str, advice: str) -> NoReturn:
+    raise SymbolicControlError(f"{what} of a tensor, whose elements are known only at run time", here(), help=advice)
