@@ -1,0 +1,1 @@
+"""Trace functions on whole arrays."""
