@@ -38,7 +38,7 @@ class ProgramBindings:
 
     def __init__(self, plan: TaskPlan, wrapped: Sequence[Tensor | None], sizes: Sizes = MappingProxyType({})) -> None:
         """Create the bindings; `wrapped` holds the workload's own tensor for each tensor slot, `sizes` is as of `sizes_of`."""
-        self._plan, self._wrapped, self._sizes = plan, list(wrapped), sizes
+        self._plan, self._wrapped, self.sizes = plan, list(wrapped), sizes
         self._frozen: frozenset[tuple[int, int]] | None = None
         self._scratch: dict[int, Array] = {}      # by tensor slot, the memory of the last run
         self.advice = AT_RUN_TIME
@@ -107,7 +107,7 @@ class ProgramBindings:
 
     def _allocate(self, arrays: list[object], values: Sequence[object]) -> None:
         """Give each intermediate whose size symbols say, and that nothing is bound to, memory for this run."""
-        for slot, sizes in self._sizes.items():
+        for slot, sizes in self.sizes.items():
             tensor = self._wrapped[slot]
             if tensor is not None and tensor.intermediate and arrays[slot] is None:
                 shape = run_shape(self._plan, slot, sizes, values)

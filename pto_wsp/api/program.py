@@ -28,6 +28,7 @@ from pto_wsp.check.verdict import CheckList
 from pto_wsp.errors import ArtifactFolderError, BindingError, LoadError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.rewrite import Canonical
+from pto_wsp.ir.scalar import Scalar
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.passes.pipeline import Named, PassRun
 from pto_wsp.progress import is_visible, step
@@ -389,6 +390,17 @@ class Program(doors.Displayed):
     def compiled(self) -> Compiled:
         """What the target made of the workload: plan, options, findings, and what runs it."""
         return self._compiled
+
+    @property
+    def scratch(self) -> Mapping[int, tuple[Scalar, ...]]:
+        """The tensors that only hand values from task to task, by slot: the extents that each run gives them, () where they are fixed."""
+        return {slot: self._given.sizes.get(slot, ()) for slot, tensor in enumerate(self._wrapped)
+                if tensor is not None and tensor.intermediate and not self.plan.tensors[slot].fresh}
+
+    @property
+    def wrapped(self) -> Mapping[int, Array]:
+        """The arrays that the workload's tensors wrap, by slot."""
+        return {slot: tensor.data for slot, tensor in enumerate(self._wrapped) if tensor is not None and tensor.data is not None}
 
     def bind(self, /, **bindings: object) -> Bindings:
         """Return the arrays and values that a run with these bindings works on, by slots of the plan. Nothing runs.

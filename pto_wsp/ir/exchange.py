@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -62,6 +64,11 @@ def array_of(value: object) -> Array | NotTaken:
     """
     if isinstance(value, np.ndarray):
         return _unmasked(value, value)
+    if is_plain_torch(value):
+        try:
+            return _of_torch(value)
+        except (RuntimeError, TypeError, AttributeError):
+            pass      # what follows tells why
     if not is_array(value):
         is_sequence = isinstance(value, list | tuple | memoryview | np.generic)
         return NotTaken("something that is no array", kind_of(value), "an array: of NumPy, PyTorch, JAX, or any with __dlpack__, "
@@ -103,6 +110,48 @@ def capsule_of(array: Array, dtype: DType, options: Mapping[str, object]) -> obj
     if tensor is not None:
         tensor.dtype.code = dtype.dlpack_code      # the capsule is new: nobody else has read it
     return capsule
+
+
+def is_plain_torch(value: object) -> bool:
+    """Tell whether a value is a tensor of PyTorch's own class: classes derived from it may mean something else."""
+    kind = type(value)
+    return kind.__module__ == "torch" and kind.__qualname__ == "Tensor"
+
+
+def _of_torch(tensor: Any) -> Array:
+    """Return a tensor's memory: a tenth of the time that DLPack takes.
+
+    Raises: RuntimeError, TypeError where `numpy()` refuses: gradients, another device, other numbers than the memory's, no strides; a
+    dtype that NumPy does not have and no DType is.
+    """
+    foreign = _foreign_of_torch(tensor.dtype)
+    array: Array = tensor.numpy() if foreign is None else tensor.view(foreign[0]).numpy().view(foreign[1])
+    return array
+
+
+@lru_cache(maxsize=32)
+def _foreign_of_torch(dtype: Any) -> tuple[Any, np.dtype[Any]] | None:
+    """Return PyTorch's integers of a dtype's width, and NumPy's dtype of the elements, for a dtype that NumPy has from elsewhere."""
+    known = DType.of(dtype)
+    if known is None or not known.is_foreign:
+        return None
+    return getattr(sys.modules["torch"], "uint16" if known.nbytes == 2 else "uint8"), known.np
+
+
+def torch_of(array: Array) -> Any:
+    """Return an array's memory as a tensor of PyTorch, which is loaded: of bf16 and fp8 as well."""
+    torch, foreign = sys.modules["torch"], _torch_of_foreign(array.dtype)
+    return torch.from_numpy(array) if foreign is None else torch.from_numpy(array.view(foreign[0])).view(foreign[1])
+
+
+@lru_cache(maxsize=32)
+def _torch_of_foreign(dtype: np.dtype[Any]) -> tuple[str, Any] | None:
+    """Return NumPy's integers of a dtype's width, and PyTorch's dtype, for a dtype that NumPy has from elsewhere."""
+    known, torch = DType.from_numpy(dtype), sys.modules["torch"]
+    if not known.is_foreign:
+        return None
+    named = (getattr(torch, name) for name in sorted(vars(torch)))
+    return f"u{known.nbytes}", next(found for found in named if isinstance(found, torch.dtype) and DType.of(found) is known)
 
 
 def _offers(value: object, name: str) -> bool:

@@ -212,7 +212,7 @@ def _refuse_folded(plan: TaskPlan, arrays: Sequence[Array]) -> None:
         ArrayBindingError(f"`{slot.ref.shown}`, which tasks write, has elements that share memory",
                           expected="strides of which each steps over what lies inside it",
                           found=f"shape {array.shape}, strides {array.strides}", help="bind an array of its own: array.copy()")
-        for slot, array in zip(plan.tensors, arrays, strict=True) if slot.writes and not slot.fresh and _overlaps_itself(array)
+        for slot, array in zip(plan.tensors, arrays, strict=True) if slot.writes and not slot.fresh and overlaps_itself(array)
     ])
 
 
@@ -229,7 +229,7 @@ def _refuse_shared_memory(plan: TaskPlan, groups: tuple[int, ...]) -> None:
     raise_all(errors)
 
 
-def _overlaps_itself(array: Array) -> bool:
+def overlaps_itself(array: Array) -> bool:
     """Tell whether two elements of an array may have the same address.
 
     Invariant: `inside` is the size in bytes of the block spanned by the smaller strides; each larger stride must step over that block.

@@ -293,6 +293,7 @@ class Interpreter:
 
     def __init__(self, plan: TaskPlan, *, check_finite: bool = False) -> None:
         self.plan = plan
+        self._check_finite = check_finite
         self._kernels = tuple(checked_kernel(use) if check_finite else use.kernel for use in plan.kernels)
         self._stream: tuple[StreamNode, ...] = ()
         self._bindings: Bindings | None = None
@@ -302,6 +303,16 @@ class Interpreter:
         self.look_first: LookFirst | None = None
         self._is_cancelled = False
         self._going_on: tuple[_TaskRun, _TaskStream] | None = None      # of the run that goes on, or the last one
+
+    def apart(self) -> Interpreter:
+        """Return an interpreter of the same plan, whose runs do not affect this one."""
+        interpreter = Interpreter(self.plan, check_finite=self._check_finite)
+        interpreter.look_first = self.look_first
+        return interpreter
+
+    def let_go(self) -> None:
+        """Drop the arrays and the tasks of the last run, which cannot be looked at any more."""
+        self._stream, self._bindings, self._going_on = (), None, None
 
     def n_run(self) -> int:
         """Return the number of tasks completed in the run that goes on, or in the last one; any thread may ask."""

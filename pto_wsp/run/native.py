@@ -85,6 +85,10 @@ class Engine:
         engine.look_first = self.look_first
         return engine
 
+    def let_go(self) -> None:
+        """Drop the arrays of the last run, which may be many bytes; its record stays, for a run on arrays at the same places."""
+        self._tensors = None if self._tensors is None else self._tensors[:3]
+
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Make the tasks, or reuse those of the last run if nothing they depend on has changed, and run them all.
 
