@@ -1,0 +1,501 @@
+"""Rank the tile extents of a group: what fits the memories of a core, and what costs least on the whole machine.
+
+The group is given as plain numbers: its axes, its values by their dimensions, its operations in order. All candidates are costed at once,
+as arrays with an element a candidate.
+
+Capacity is that of `check.capacity`: vector values live in UB, operands of products in L1, and in L0A and L0B during the product, products
+in L0C, from definition to last use, what stands before a loop over steps and is used in it for the whole of the loop. On a CPU, and on a
+machine without bounds, all of them share the second cache of a core.
+
+Cost is that of `arch.overlap`, coarsely: pipes overlap inside a loop of steps, and follow each other outside of it.
+    cycles = waves * cycles of one task + tasks * submit_cycles,   waves = tasks / executors, rounded up
+
+>>> t = TileAxis("t", 1024)
+>>> x, y = CutValue("x", DType.F32, ("t", 4096), loaded=True), CutValue("y", DType.F32, ("t", 4096), stored=True)
+>>> rank_tiles((t,), (x, y), (TileOp("exp", ("y",), ("x",)),), builtin_arch("ascend_910b")).chosen.tiles
+{'t': 4}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import product
+from math import ceil, log2, prod
+from operator import mul
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.arch.model import Arch
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ops.entry import Unit, Work
+from pto_wsp.ops.table import TABLE
+from pto_wsp.values import dataclass
+
+Numbers: TypeAlias = npt.NDArray[np.float64]
+
+MOST_CANDIDATES = 1024      # a group's: they are costed together, so that their number costs little
+_ALIGN = 32                 # bytes: the smallest unit that on-chip memories move
+_CUBE_MULTIPLE = 16         # rows and columns of the cube's blocks
+_HOST_BYTES = 1 << 20       # of a CPU that does not tell its caches
+_HOST_SUBMIT = 600          # cycles: estimate of a task's submission on a CPU
+
+
+# -- the group ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class TileAxis:
+    """An axis that is cut. `extent`: its number, of a symbol the number that it is planned for (`symbolic`).
+
+    `summed`: its tiles are steps of a loop inside the task; other axes give tasks. `multiple`: what tiles are multiples of, 0: as the
+    values ask. `given`: the extent that the plan says, None to choose. `divides`: an extent that the tile has to divide, or to be a
+    multiple of, since another group shares the loop; 0 for none.
+    """
+
+    name: str
+    extent: int
+    symbolic: bool = False
+    summed: bool = False
+    multiple: int = 0
+    given: int | None = None
+    divides: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CutValue:
+    """A value of which a task has a tile. `dims`: of each dimension the name of its axis, or its extent where nothing cuts it.
+
+    `loaded`: it comes from memory; `stored`: it goes there; `held`: it lives from the task's first operation to its last (state of a loop).
+    """
+
+    name: str
+    dtype: DType
+    dims: tuple[str | int, ...]
+    loaded: bool = False
+    stored: bool = False
+    held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TileOp:
+    """An operation of the group. `times`: how often a task does it, steps of summed axes apart: loops of the function inside kernels."""
+
+    op: str
+    results: tuple[str, ...]
+    operands: tuple[str, ...]
+    times: int = 1
+
+
+# -- the answer --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class TileChoice:
+    """A candidate: the extent by axis, tasks, cycles of one task and of all, and the bytes that move."""
+
+    tiles: Mapping[str, int]
+    n_tasks: int
+    task_cycles: int
+    cycles: int
+    moved_bytes: int
+
+    @property
+    def shown(self) -> str:
+        """The extents as a plan shows them: `t=64 1=512`."""
+        return " ".join(f"{name}={extent}" for name, extent in self.tiles.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A candidate that does not fit. `tenants`: (name, bytes, shape) of what lives in the memory at its fullest, largest first.
+
+    `largest`: the largest extent of each axis that fits, the others as small as the plan lets them be; 0 where none does.
+    """
+
+    tiles: Mapping[str, int]
+    memory: str
+    needed_bytes: int
+    limit_bytes: int
+    tenants: tuple[tuple[str, int, str], ...]
+    largest: Mapping[str, int]
+
+    def __str__(self) -> str:
+        shown = " ".join(f"{name}={extent}" for name, extent in self.tiles.items())
+        return f"{shown} needs {self.needed_bytes:,} of {self.limit_bytes:,} bytes of {self.memory}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The candidates that fit, the best first; `refused`: what stops the chosen one from growing, or, if none fits, the smallest."""
+
+    choices: tuple[TileChoice, ...]
+    n_candidates: int
+    n_fitting: int
+    refused: Misfit | None
+    executors: int
+    unit: str
+
+    @property
+    def chosen(self) -> TileChoice | None:
+        """The candidate that costs least; None if none fits."""
+        return self.choices[0] if self.choices else None
+
+    @property
+    def reason(self) -> str:
+        """What decided, in a line of a plan: `16 needs 270,000 of 188,416 bytes of UB`."""
+        if not self.choices:
+            return f"none of {self.n_candidates} fits: {self.refused}"
+        best = self.choices[0]
+        said = []
+        if self.refused is not None:
+            grown = [str(extent) if len(best.tiles) == 1 else f"{name}={extent}" for name, extent in self.refused.tiles.items()
+                     if extent != best.tiles[name]]
+            said.append(f"{' '.join(grown)} needs {self.refused.needed_bytes:,} of {self.refused.limit_bytes:,} bytes of "
+                        f"{self.refused.memory}")
+        if len(self.choices) > 1 and (len(best.tiles) > 1 or self.refused is None):
+            following = self.choices[1]
+            more = 100 * (following.cycles - best.cycles) / max(1, best.cycles)
+            change = f"{more:+.0f}%" if round(more) else "as much"
+            said.append(f"best of {self.n_fitting}; next {following.shown}: {change}")
+        return "; ".join(said) or "the only candidate"
+
+
+def executors_of(arch: Arch, unit: Unit) -> int:
+    """Return how many executors an arch has for kernels of a unit; of a machine that does not say, as many as CPUs of this one."""
+    cores = builtin_arch("host_cpu").cores if arch.neutral and not arch.cores.total else arch.cores
+    count = cores.cube if unit is Unit.CUBE else cores.vector
+    return count or arch.aicpu.count or 1
+
+
+def unit_of(ops: Iterable[TileOp]) -> Unit:
+    """Return the unit that a kernel of these operations runs on: the cube's, if one of them is a product."""
+    return Unit.CUBE if any(_work_of(op) is Work.MKN for op in ops) else Unit.VECTOR
+
+
+def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch,
+               executors: int | None = None, most: int = 64) -> Ranking:
+    """Return the candidates of a group that fit, the best first: at most `most` of them.
+
+    `executors`: of the schedule; by default all cores of the arch for the unit of the group. Ties go to larger tiles. No executor is left
+    idle, unless its task would cost less than the submission.
+    """
+    group = _GroupCosts(axes, values, ops, arch)
+    grid = candidates_of(axes, values, ops)
+    names = [axis.name for axis in axes]
+    tiles = {name: np.array(column, np.float64) for name, column in zip(names, zip(*grid, strict=True), strict=True)}
+    n_executors = executors or executors_of(arch, group.unit)
+    n = len(grid)
+    needs = group.needs(tiles, n)
+    fits = group.fits(needs, n)
+    kept = np.flatnonzero(fits)
+    if not len(kept):
+        smallest = min(range(n), key=lambda at: (_overuse(group, needs, at), at))
+        return Ranking((), n, 0, group.misfit(dict(zip(names, grid[smallest], strict=True)), grid, fits), n_executors, group.unit.value)
+    tasks, task_cycles, moved = group.costs(tiles, n)
+    total = np.ceil(tasks / n_executors) * task_cycles
+    if group.bandwidth:
+        total = np.maximum(total, moved / group.bandwidth)
+    total += tasks * group.submit
+    volume = np.prod([tiles[name] for name in names], axis=0) if names else np.ones(n)
+    filled = fits & (tasks >= n_executors) & (task_cycles >= group.submit)
+    order = sorted(kept, key=lambda at: (total[at], -volume[at], grid[at]))
+    if filled.any() and tasks[order[0]] < n_executors:
+        order = [at for at in order if filled[at]] + [at for at in order if not filled[at]]
+    choices = tuple(TileChoice(dict(zip(names, grid[at], strict=True)), int(tasks[at]), int(task_cycles[at]), int(total[at]),
+                               int(moved[at])) for at in order[:most])
+    refused = _next_larger(group, axes, grid, fits, grid[order[0]])
+    return Ranking(choices, n, len(kept), refused, n_executors, group.unit.value)
+
+
+def check_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch,
+                tiles: Mapping[str, int]) -> Misfit | None:
+    """Return what does not fit for these extents, None if all does. `tiles`: an extent for every axis."""
+    group = _GroupCosts(axes, values, ops, arch)
+    columns = {name: np.array([float(extent)]) for name, extent in tiles.items()}
+    if group.fits(group.needs(columns, 1), 1).all():
+        return None
+    grid = candidates_of(axes, values, ops)
+    grid_tiles = {axis.name: np.array(column, np.float64) for axis, column in zip(axes, zip(*grid, strict=True), strict=True)}
+    return group.misfit(tiles, grid, group.fits(group.needs(grid_tiles, len(grid)), len(grid)))
+
+
+# -- candidates --------------------------------------------------------------------------------------------------------
+def candidates_of(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp]) -> list[tuple[int, ...]]:
+    """Return the extents to try, one of each axis: powers of two, divisors, the whole; in a fixed order, at most `MOST_CANDIDATES`."""
+    wanted = multiples_of(axes, values, ops)
+    lists = [_extents_of(axis, wanted[axis.name]) for axis in axes]
+    while prod(map(len, lists)) > MOST_CANDIDATES:
+        longest = max(range(len(lists)), key=lambda at: len(lists[at]))
+        lists[longest] = _thinned(lists[longest])
+    return list(product(*lists))
+
+
+def multiples_of(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp]) -> dict[str, int]:
+    """Return what the tiles of each axis are multiples of: 32 bytes of a row, blocks of the cube."""
+    found = dict.fromkeys((axis.name for axis in axes), 1)
+
+    def want(dim: str | int, multiple: int) -> None:
+        if isinstance(dim, str):
+            found[dim] = max(found[dim], multiple)
+
+    for value in values:
+        if value.dims:
+            want(value.dims[-1], max(1, _ALIGN // value.dtype.nbytes))
+    by_name = {value.name: value for value in values}
+    for op in ops:
+        if _work_of(op) is Work.MKN:
+            for name in (*op.operands[:2], *op.results):
+                for dim in by_name[name].dims[-2:]:
+                    want(dim, _CUBE_MULTIPLE)
+    return {axis.name: axis.multiple or found[axis.name] for axis in axes}
+
+
+def _extents_of(axis: TileAxis, multiple: int) -> list[int]:
+    if axis.given is not None:
+        return [axis.given]
+    powers = {1 << power for power in range(ceil(log2(max(1, axis.extent))) + 1)}
+    if axis.symbolic:      # the number is a guess: no divisors of it, and no more than it
+        found = {extent for extent in powers if extent % multiple == 0 and extent < axis.extent * 2} or {multiple}
+    else:
+        divisors = {extent for extent in range(1, axis.extent + 1) if axis.extent % extent == 0} if axis.extent <= 1 << 14 else set()
+        found = {extent for extent in powers | divisors if extent % multiple == 0 and extent < axis.extent} | {axis.extent}
+    if axis.divides:
+        found = {extent for extent in found if axis.divides % extent == 0 or extent % axis.divides == 0} or {axis.divides}
+    return sorted(found)
+
+
+def _thinned(extents: list[int]) -> list[int]:
+    """Return fewer extents: without the one that is nearest to the one before; the first and the last stay."""
+    if len(extents) <= 2:
+        return extents[-1:]
+    at = min(range(1, len(extents) - 1), key=lambda k: (extents[k + 1] / extents[k - 1], _is_power(extents[k]), k))
+    return extents[:at] + extents[at + 1:]
+
+
+def _is_power(extent: int) -> bool:
+    return extent & (extent - 1) == 0
+
+
+# -- capacity and cost -------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """A value in a memory, from operation `first` to `last`."""
+
+    value: CutValue
+    memory: str
+    first: int
+    last: int
+
+
+class _GroupCosts:
+    """A group on an arch: bytes and cycles of all candidates at once. `tiles`: by axis an array with an element a candidate."""
+
+    def __init__(self, axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch) -> None:
+        self.axes = {axis.name: axis for axis in axes}
+        self.values = {value.name: value for value in values}
+        self.ops = tuple(ops)
+        self.arch = arch
+        self.unit = unit_of(ops)
+        self.on_host = arch.neutral or arch.cores.shared
+        self.limits = _limits(arch)
+        self.summed = frozenset(axis.name for axis in axes if axis.summed)
+        looped = [at for at, op in enumerate(self.ops) if self._steps_of(op)]
+        self.loop = (looped[0], looped[-1]) if looped else None
+        products = [op for op in self.ops if _work_of(op) is Work.MKN]
+        self.in_cube = frozenset() if self.on_host else frozenset(name for op in products for name in op.results)
+        self.in_vector = frozenset(name for op in self.ops if op not in products for name in op.operands)
+        self.lives = tuple(self._lives())
+        submit = arch.aicpu.submit_cycles
+        self.submit = _HOST_SUBMIT if submit is None and arch.cores.shared else submit or 0
+        self.bandwidth = next((memory.bandwidth_bytes_per_cycle for memory in arch.memories if memory.name == "GM"), None)
+
+    # -- lives ---------------------------------------------------------------------------------------------------------
+    def _steps_of(self, op: TileOp) -> frozenset[str]:
+        """Return the summed axes in whose loop an operation stands."""
+        return frozenset(dim for name in (*op.operands, *op.results) for dim in self.values[name].dims
+                         if isinstance(dim, str) and dim in self.summed)
+
+    def _lives(self) -> Iterator[_Life]:
+        end = max(0, len(self.ops) - 1)
+        for value in self.values.values():
+            made = [at for at, op in enumerate(self.ops) if value.name in op.results]
+            uses = [at for at, op in enumerate(self.ops) if value.name in op.operands]
+            if not made and not uses:
+                continue
+            first, last = min((*made, *uses)), max((*made, *uses))
+            if value.loaded and not self.summed & set(value.dims):
+                first = 0                                   # tile parameters are loaded before the first operation
+            if self.loop is not None and not self.summed & set(value.dims):
+                begin, stop = self.loop
+                if first < begin and any(begin <= at <= stop for at in uses):
+                    last = max(last, stop)
+                if begin <= first <= stop:                  # what a sum adds to, and what stays over the steps
+                    first, last = begin, max(last, stop)
+            if value.held:
+                first, last = 0, end
+            yield from self._places(value, first, last, made, uses)
+
+    def _places(self, value: CutValue, first: int, last: int, made: Sequence[int], uses: Sequence[int]) -> Iterator[_Life]:
+        if self.on_host:
+            yield _Life(value, "cache", first, last)
+            return
+        multiplied = [at for at in uses if _work_of(self.ops[at]) is Work.MKN]
+        vector = [at for at in uses if at not in multiplied]
+        produced = any(_work_of(self.ops[at]) is Work.MKN for at in made)
+        if produced:
+            yield _Life(value, "L0C", first, last)
+            if vector:
+                yield _Life(value, "UB", vector[0], last)
+        elif vector or made:
+            yield _Life(value, "UB", first, last)
+        if multiplied:
+            yield _Life(value, "L1", first, last)
+        for at in multiplied:
+            for memory, name in zip(("L0A", "L0B"), self.ops[at].operands, strict=False):
+                if name == value.name:
+                    yield _Life(value, memory, at, at)
+
+    # -- bytes ---------------------------------------------------------------------------------------------------------
+    def volume(self, value: CutValue, tiles: Mapping[str, Numbers], n: int) -> Numbers:
+        """Return the elements of a value's tile."""
+        extents = [tiles[dim] if isinstance(dim, str) else dim for dim in value.dims]
+        return np.ones(n) * reduce(mul, extents, 1)
+
+    def size(self, value: CutValue, tiles: Mapping[str, Numbers], n: int) -> Numbers:
+        """Return the bytes of a value's tile."""
+        return np.ceil(self.volume(value, tiles, n) * value.dtype.nbytes / _ALIGN) * _ALIGN
+
+    def needs(self, tiles: Mapping[str, Numbers], n: int) -> dict[str, Numbers]:
+        """Return the bytes that each memory needs at its fullest."""
+        sizes = {life.value.name: self.size(life.value, tiles, n) for life in self.lives}
+        found: dict[str, Numbers] = {}
+        for memory in dict.fromkeys(life.memory for life in self.lives):
+            here = [life for life in self.lives if life.memory == memory]
+            peaks = []
+            for moment in sorted({life.first for life in here}):
+                alive = [sizes[life.value.name] for life in here if life.first <= moment <= life.last]
+                peaks.append(reduce(np.add, alive))
+            found[memory] = reduce(np.maximum, peaks)
+        return found
+
+    def fits(self, needs: Mapping[str, Numbers], n: int) -> npt.NDArray[np.bool_]:
+        """Return which candidates no memory is too small for."""
+        kept = np.ones(n, np.bool_)
+        for memory, limit in self.limits.items():
+            if limit is not None and memory in needs:
+                kept &= needs[memory] <= limit
+        return kept
+
+    def misfit(self, tiles: Mapping[str, int], grid: Sequence[tuple[int, ...]], fits: npt.NDArray[np.bool_]) -> Misfit:
+        """Return which memory a candidate overfills, with what lives there."""
+        columns = {name: np.array([float(extent)]) for name, extent in tiles.items()}
+        needs = self.needs(columns, 1)
+        memory = max((memory for memory in needs if self.limits.get(memory) is not None),
+                     key=lambda name: needs[name][0] / max(1, self.limits[name] or 1))
+        here = [life for life in self.lives if life.memory == memory]
+        sizes = {life.value.name: int(self.size(life.value, columns, 1)[0]) for life in here}
+        moment = max(sorted({life.first for life in here}),
+                     key=lambda at: sum(sizes[life.value.name] for life in here if life.first <= at <= life.last))
+        alive = sorted((life.value for life in here if life.first <= moment <= life.last), key=lambda value: -sizes[value.name])
+        shapes = ["[" + ", ".join(str(tiles[dim] if isinstance(dim, str) else dim) for dim in value.dims) + f"] {value.dtype}"
+                  for value in alive]
+        tenants = tuple((value.name, sizes[value.name], shape) for value, shape in zip(alive, shapes, strict=True))
+        largest = {name: max((row[k] for row, fit in zip(grid, fits, strict=True) if fit), default=0) for k, name in enumerate(self.axes)}
+        return Misfit(dict(tiles), memory, int(needs[memory][0]), self.limits[memory] or 0, tenants, largest)
+
+    # -- cycles --------------------------------------------------------------------------------------------------------
+    def costs(self, tiles: Mapping[str, Numbers], n: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the tasks, the cycles of one task and the bytes that all move."""
+        parts = {name: np.ceil(axis.extent / tiles[name]) for name, axis in self.axes.items()}
+        tasks = reduce(mul, (parts[name] for name in self.axes if name not in self.summed), np.ones(n))
+        before: dict[str, Numbers] = {}        # cycles by pipe, outside of the loop over steps
+        inside: dict[str, Numbers] = {}        # those of one turn of it
+        trips = reduce(mul, (parts[name] for name in self.axes if name in self.summed), np.ones(n))
+        moved = np.zeros(n)
+
+        def add(where: dict[str, Numbers], pipe: str, count: Numbers, dtype: DType, times: int) -> None:
+            cycles = (np.ceil(count / self._rate(pipe, dtype)) + self._startup(pipe)) * times
+            where[pipe] = where[pipe] + cycles if pipe in where else cycles
+
+        for value in self.values.values():
+            volume = self.volume(value, tiles, n)
+            stepped = bool(self.summed & set(value.dims))
+            times = max((op.times for op in self.ops if value.name in op.operands or value.name in op.results), default=1)
+            if value.held:
+                times = 1
+            leaving = value.name in self.in_cube
+            if leaving and value.name in self.in_vector:
+                add(inside if stepped else before, "fixpipe", volume, value.dtype, times)
+            for pipe, happens in (("MTE2", value.loaded), ("fixpipe" if leaving else "MTE3", value.stored)):
+                if happens:
+                    add(inside if stepped else before, pipe, volume, value.dtype, times)
+                    moved = moved + volume * value.dtype.nbytes * times * (trips if stepped else 1)
+        for op in self.ops:
+            where = inside if self._steps_of(op) else before
+            operands, results = ([self.values[name] for name in names] for names in (op.operands, op.results))
+            kind = _work_of(op)
+            if kind is Work.MKN and len(operands) >= 2:
+                lhs, rhs = operands[0], operands[1]
+                depth = lhs.dims[-1]
+                amount = self.volume(results[0], tiles, n) * (tiles[depth] if isinstance(depth, str) else depth)
+                add(where, "cube", amount, lhs.dtype, op.times)
+                if not self.on_host:
+                    add(where, "MTE1", self.volume(lhs, tiles, n) + self.volume(rhs, tiles, n), lhs.dtype, op.times)
+            else:
+                amount = reduce(np.maximum, (self.volume(value, tiles, n) for value in (*results, *operands)), np.ones(n))
+                if kind is Work.SORT and operands and operands[0].dims:
+                    last = operands[0].dims[-1]
+                    columns = tiles[last] if isinstance(last, str) else np.full(n, float(last))
+                    amount = self.volume(operands[0], tiles, n) * np.maximum(1, np.ceil(np.log2(np.maximum(columns, 2))))
+                widest = max((value.dtype for value in (*results, *operands)), key=lambda dtype: dtype.nbytes)
+                add(where, "vector", amount, widest, op.times)
+        chain = reduce(np.add, before.values(), np.zeros(n))
+        turn_sum = reduce(np.add, inside.values(), np.zeros(n))
+        turn = turn_sum if self.on_host else reduce(np.maximum, inside.values(), np.zeros(n))
+        task = chain + trips * turn + (turn_sum - turn)
+        return tasks, task, moved * tasks
+
+    def _rate(self, pipe: str, dtype: DType) -> float:
+        unit = next((unit for unit in self.arch.units if unit.name == pipe), None)
+        if unit is None:
+            return 1.0
+        given = next((rate.per_cycle for rate in unit.rates if rate.dtype == str(dtype)), None)
+        if given is None and unit.bytes_per_cycle is not None:
+            given = unit.bytes_per_cycle / dtype.nbytes
+        return given or unit.elements_per_cycle or min((rate.per_cycle for rate in unit.rates), default=1.0)
+
+    def _startup(self, pipe: str) -> int:
+        unit = next((unit for unit in self.arch.units if unit.name == pipe), None)
+        return 0 if unit is None else unit.startup_cycles or 0
+
+
+def _work_of(op: TileOp) -> Work:
+    entry = TABLE.get(op.op)
+    return Work.LARGEST_TILE if entry is None else entry.work
+
+
+def _limits(arch: Arch) -> dict[str, int | None]:
+    """Return the bytes of each memory that tiles live in; a CPU's, and those of a machine without bounds, are one cache of a core."""
+    if not arch.neutral and not arch.cores.shared:
+        return {memory.name: memory.usable_bytes for memory in arch.memories}
+    host = arch if arch.cores.shared else builtin_arch("host_cpu")
+    caches = {memory.name: memory.usable_bytes for memory in host.memories if memory.name.startswith("cache")}
+    found = caches.get("cache 2") or max((size for size in caches.values() if size), default=0)
+    return {"cache": found or _HOST_BYTES}
+
+
+def _overuse(group: _GroupCosts, needs: Mapping[str, Numbers], at: int) -> float:
+    return max((float(needs[memory][at]) / limit for memory, limit in group.limits.items() if limit and memory in needs), default=0.0)
+
+
+def _next_larger(group: _GroupCosts, axes: Sequence[TileAxis], grid: Sequence[tuple[int, ...]], fits: npt.NDArray[np.bool_],
+                 best: tuple[int, ...]) -> Misfit | None:
+    """Return the next larger candidate along one axis, if it is one that does not fit."""
+    place = {row: at for at, row in enumerate(grid)}
+    for k in range(len(axes)):
+        larger = sorted({row[k] for row in grid if row[k] > best[k]})
+        if larger:
+            row = (*best[:k], larger[0], *best[k + 1:])
+            if row in place and not fits[place[row]]:
+                return group.misfit({one.name: extent for one, extent in zip(axes, row, strict=True)}, grid, fits)
+    return None
