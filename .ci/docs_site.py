@@ -48,7 +48,8 @@ def example_page(path: Path) -> str:
     title, _, rest = (ast.get_docstring(ast.parse(code)) or path.stem).partition("\n")
     indented = re.sub(r"(?m)(?:^    .*\n?)+", lambda found: "```bash\n" + re.sub(r"(?m)^    ", "", found[0]).rstrip() + "\n```\n", rest)
     where = path.relative_to(ROOT).as_posix()
-    return f"# {path.stem.replace('_', ' ').capitalize()}\n\n{title}\n{indented}\n`{where}`\n\n```python\n{code}```\n"
+    name = path.stem.replace("_", " ").capitalize() + (", on whole tensors" if path.parent.name == "tensors" else "")
+    return f"# {name}\n\n{title}\n{indented}\n`{where}`\n\n```python\n{code}```\n"
 
 
 def notebook_page(path: Path) -> str:
@@ -116,7 +117,8 @@ def made_pages() -> dict[str, str]:
     """Return the repository path of each page that stands outside docs/, by its address on the site."""
     found = {page: path for path, page in TOP_PAGES.items()}
     for path in sorted((ROOT / "examples").glob("*/*.py")):
-        found[f"examples/{path.stem}.md"] = path.relative_to(ROOT).as_posix()
+        name = f"tensors_{path.stem}" if path.parent.name == "tensors" else path.stem      # names that other examples have
+        found[f"examples/{name}.md"] = path.relative_to(ROOT).as_posix()
     for path in sorted((ROOT / "examples" / "notebooks").glob("*.ipynb")):
         found[f"notebooks/{path.stem}.md"] = path.relative_to(ROOT).as_posix()
     return found
@@ -145,7 +147,7 @@ def site_addresses(names: list[str]) -> dict[str, str]:
         found[path] = page
         found.setdefault(posixpath.dirname(path), page)        # a folder with one example
     return found | {"docs": "index.md", "docs/design": "design/index.md", "examples": "examples/index.md",
-                    "examples/notebooks": "notebooks/index.md", "examples/recipes": "recipes.md"}
+                    "examples/notebooks": "notebooks/index.md", "examples/recipes": "recipes.md", "examples/tensors": "examples/index.md"}
 
 
 def mapped_links(markdown: str, path: str, uri: str, addresses: Mapping[str, str]) -> tuple[str, list[str]]:

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SCRIPTS = sorted(path for path in EXAMPLES.glob("*/*.py") if path.parent.name != "recipes")      # test_recipes.py runs these
+# test_recipes.py and test_tensors.py run the others.
+SCRIPTS = sorted(path for path in EXAMPLES.glob("*/*.py") if path.parent.name not in ("recipes", "tensors"))
 # What makes a script small enough for a test; an example without an entry runs as it stands.
 SMALL = {"ragged_attention": ("--requests", "5", "--heads", "2", "--block", "32", "--max-length", "150", "--workers", "3"),
          "paged_attention": ("--requests", "7", "--heads", "2", "--page", "8", "--max-pages", "5"),
