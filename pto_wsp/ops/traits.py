@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from enum import Enum
 
+import numpy as np
+
 from pto_wsp.ir.dtype import DType
 from pto_wsp.values import dataclass
 
@@ -38,3 +40,37 @@ class Neutral:
         """Tell whether this is the number, on that side and for that dtype; -0.0 is not 0."""
         return number == self.value and math.copysign(1, number) == math.copysign(1, self.value) and side in self.sides \
             and dtype in self.dtypes
+
+
+class Fill(Enum):
+    """What the lanes of a short tile behind its end must hold where an op reads them, so that they change no element that is kept.
+
+    NONE: anything. VALID: the op is told how many entries count. REFUSED: no number helps.
+    """
+
+    NONE = "anything"
+    ZERO = "0"
+    ONE = "1"
+    LOWEST = "-inf, or the smallest integer"
+    HIGHEST = "+inf, or the largest integer"
+    NAN_OR_HIGHEST = "NaN, or the largest integer"
+    VALID = "the number of valid entries"
+    REFUSED = "no short tile"
+
+    def number(self, dtype: DType) -> int | float | bool:
+        """Return the number, for elements of `dtype`."""
+        if dtype.is_bool:
+            return self in (Fill.ONE, Fill.HIGHEST, Fill.NAN_OR_HIGHEST)
+        match self:
+            case Fill.ZERO:
+                return 0
+            case Fill.ONE:
+                return 1
+            case Fill.LOWEST:
+                return -math.inf if dtype.is_real else int(np.iinfo(dtype.np).min)
+            case Fill.HIGHEST:
+                return math.inf if dtype.is_real else int(np.iinfo(dtype.np).max)
+            case Fill.NAN_OR_HIGHEST:
+                return math.nan if dtype.is_real else int(np.iinfo(dtype.np).max)
+            case _:
+                raise ValueError(self)

@@ -59,6 +59,11 @@ def broadcast(name: str, types: Sequence[TileType]) -> tuple[int, int]:
     return rows, cols
 
 
+def misfit(message: str, expected: str | None = None, found: str | None = None, help: str | None = None) -> OperandShapeError:
+    """Return the error for shapes that do not fit, at the user's line."""
+    return OperandShapeError(message, here(), expected=expected, found=found, help=help)
+
+
 def check_inner(name: str, lhs: TileType, rhs: TileType) -> None:
     """Check that `lhs` has as many columns as `rhs` has rows.
 
@@ -67,8 +72,8 @@ def check_inner(name: str, lhs: TileType, rhs: TileType) -> None:
     if lhs.cols != rhs.rows:
         turned = "mT" if isinstance(lhs, StackType) or isinstance(rhs, StackType) else "T"
         swap = f"second: b.{turned}" if lhs.cols == rhs.cols else f"first: a.{turned}" if lhs.rows == rhs.rows else None
-        raise OperandShapeError(f"`pto.{name}`: {lhs.cols} columns meet {rhs.rows} rows", here(), expected="[M, K] @ [K, N]",
-                                found=f"{lhs!r} @ {rhs!r}", help=swap and f"transpose the {swap}")
+        raise misfit(f"`pto.{name}`: {lhs.cols} columns meet {rhs.rows} rows", "[M, K] @ [K, N]", f"{lhs!r} @ {rhs!r}",
+                     swap and f"transpose the {swap}")
 
 
 def check_accumulator(name: str, found: TileType, result: TileType) -> None:
@@ -77,8 +82,7 @@ def check_accumulator(name: str, found: TileType, result: TileType) -> None:
     Raises: T202 for another shape, T203 for another dtype.
     """
     if found.shape != result.shape:
-        raise OperandShapeError(f"`pto.{name}`: acc has another shape than the product", here(), expected=repr(result),
-                                found=repr(found))
+        raise misfit(f"`pto.{name}`: acc has another shape than the product", repr(result), repr(found))
     if found.dtype is not result.dtype:
         raise MixedDTypeError(f"`pto.{name}`: acc has another dtype than the product", here(), expected=repr(result),
                               found=repr(found), help=f"allocate it as {result.dtype!r}")

@@ -18,6 +18,7 @@ from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import typing
 from pto_wsp.ops.entry import Arguments, Attrs, OpEntry
 from pto_wsp.ops.rounding import ALL, INTEGERS, Array
+from pto_wsp.ops.traits import Fill
 from pto_wsp.values import dataclass
 
 Split: TypeAlias = Callable[[Mapping[str, object]], tuple[tuple[object, ...], Attrs]]
@@ -149,7 +150,8 @@ class TileFunction(OpEntry):
 
     `parameters`, `parts` and `join` are as in `Movement`. `result` checks and returns the result's type, `ref` is the NumPy meaning, and
     `call` the C call. `fault` returns the first index that is out of bounds, for an op with indices. `gives_columns`: each
-    element is a column of the first operand. `sorts`: these columns are in the order of that row's elements.
+    element is a column of the first operand. `sorts`: these columns are in the order of that row's elements. `tail`: what a short row holds
+    behind its end.
     """
 
     parameters: Signature
@@ -161,6 +163,7 @@ class TileFunction(OpEntry):
     join: Join | None = None
     gives_columns: bool = False
     sorts: bool = False
+    tail: Callable[[Attrs], Fill] = lambda attrs: Fill.REFUSED
 
     @property
     def signature(self) -> Signature:

@@ -20,6 +20,7 @@ from pto_wsp.ops.entries.movement import reshape, transpose
 from pto_wsp.ops.entries.reduce import colmax, colmean, colmin, colsum, rowmax, rowmean, rowmin, rowprod, rowsum
 from pto_wsp.ops.entry import Operand, is_tile, user_call
 from pto_wsp.ops.rounding import ALL, COMPUTED, FLOATS, NUMBERS
+from pto_wsp.ops.traits import Fill
 from pto_wsp.source import here
 
 Reduce = Callable[[Operand], Operand]
@@ -226,6 +227,7 @@ def _variance(name: str, x: object, axis: object, ddof: object, keepdims: object
     return in_dtype(sqrt(spread) if name == "std" else spread, tile.dtype)
 
 
-FORMULAS = (same(sum, synonyms=("reduce_sum", "total")), same(prod), same(mean), Formula(max, (), ("reduce_max",), largest),
-            Formula(min, (), ("reduce_min",), smallest), same(amax), same(amin), same(any), same(all), same(argmax), same(argmin),
-            same(var, synonyms=("variance",)), same(std))
+FORMULAS = (same(sum, synonyms=("reduce_sum", "total"), tail=Fill.ZERO), same(prod, tail=Fill.ONE), same(mean),
+            Formula(max, (), ("reduce_max",), largest, Fill.LOWEST), Formula(min, (), ("reduce_min",), smallest, Fill.HIGHEST),
+            same(amax, tail=Fill.LOWEST), same(amin, tail=Fill.HIGHEST), same(any, tail=Fill.ZERO), same(all, tail=Fill.ONE),
+            same(argmax, tail=Fill.LOWEST), same(argmin, tail=Fill.HIGHEST), same(var, synonyms=("variance",)), same(std))

@@ -13,6 +13,7 @@ from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entry import Operand, active
+from pto_wsp.ops.traits import Fill
 from pto_wsp.values import dataclass
 
 
@@ -21,13 +22,16 @@ class Formula:
     """A function of `pto` that traces ops.
 
     `aliases` are other names of the function. `synonyms` are words that call nothing, and for which an error names the function. `array`
-    is what a method of a tile and NumPy's function of the same names trace, None where they have no such meaning.
+    is what a method of a tile and NumPy's function of the same names trace, None where they have no such meaning. `tail`: what a short
+    tile holds behind the end of an axis that the formula needs whole. `carries`: it could go on from where a tile before ended.
     """
 
     call: Callable[..., object]
     aliases: tuple[str, ...] = ()
     synonyms: tuple[str, ...] = ()
     array: Callable[..., object] | None = None
+    tail: Fill = Fill.REFUSED
+    carries: bool = False
 
     @property
     def name(self) -> str:
@@ -35,9 +39,10 @@ class Formula:
         return self.call.__name__
 
 
-def same(call: Callable[..., object], *aliases: str, synonyms: tuple[str, ...] = ()) -> Formula:
+def same(call: Callable[..., object], *aliases: str, synonyms: tuple[str, ...] = (), tail: Fill = Fill.REFUSED,
+         carries: bool = False) -> Formula:
     """Return a formula of which a method and NumPy's function mean the same as the function of `pto`."""
-    return Formula(call, aliases, synonyms, call)
+    return Formula(call, aliases, synonyms, call, tail, carries)
 
 
 def tile_of(name: str, x: object, dtypes: tuple[DType, ...], hint: str = "") -> Operand:

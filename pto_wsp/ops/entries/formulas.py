@@ -24,6 +24,7 @@ from pto_wsp.ops.entries.matmul import matmul
 from pto_wsp.ops.entries.movement import concat, reshape, slice_, transpose
 from pto_wsp.ops.entry import Operand, active, is_tile, user_call
 from pto_wsp.ops.rounding import ALL, COMPUTED, FLOATS, NUMBERS
+from pto_wsp.ops.traits import Fill
 from pto_wsp.source import here
 
 # ---- softmax ----
@@ -291,7 +292,8 @@ def _dot(x: Operand, y: Operand) -> Operand:
     return matmul(x, y) if is_tile(x) and is_tile(y) else mul(x, y)
 
 
-FORMULAS = (same(softmax), same(log_softmax), same(logsumexp), same(cumsum, synonyms=("cumulative_sum", "scan")), same(clamp, "clip"),
+FORMULAS = (same(softmax, tail=Fill.LOWEST), same(log_softmax, tail=Fill.LOWEST), same(logsumexp, tail=Fill.LOWEST),
+            same(cumsum, synonyms=("cumulative_sum", "scan"), tail=Fill.NONE, carries=True), same(clamp, "clip"),
             same(square), same(isnan), same(isinf), same(isfinite), same(logical_and), same(logical_or), same(logical_xor),
             same(logical_not), same(concatenate, "cat"), same(stack), same(split), same(zeros_like), same(ones_like), same(full_like))
 # Methods of a tile and functions of NumPy that trace ops of the table, with their own arguments.

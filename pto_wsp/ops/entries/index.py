@@ -18,6 +18,7 @@ from pto_wsp.ops import typing
 from pto_wsp.ops.entries.create import expand
 from pto_wsp.ops.entry import Arguments, Attrs, Operand, Work, active, is_tile, positional, user_call
 from pto_wsp.ops.rounding import ALL, COMPUTED, INTEGERS, NUMBERS, Array
+from pto_wsp.ops.traits import Fill
 from pto_wsp.ops.whole import CallSlot, CArgument, CCall, IndexFault, Pointer, RowStep, TileFunction
 from pto_wsp.source import here
 
@@ -48,6 +49,10 @@ def _order_call(types: Sequence[TileType], result: TileType, attrs: Attrs) -> CC
                  work_bytes=2 * x.cols * (key_bytes + 4))
 
 
+def _order_tail(attrs: Attrs) -> Fill:
+    return Fill.LOWEST if _attr(attrs, "descending") else Fill.NAN_OR_HIGHEST      # NaN is the largest, and stands last
+
+
 def _as_flag(name: str, what: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise OptionValueError(f"`pto.{name}`: {what} is True or False", here(), found=repr(value))
@@ -61,7 +66,7 @@ def _argsort_parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Att
 argsort = TileFunction(
     name="argsort", doc="Return the columns of each row's elements in order, i32; of equal elements the lower column first.",
     npu="TSORT32", work=Work.SORT, dtypes=COMPUTED, parts=_argsort_parts, call=_order_call, numpy="_order({0}, {descending})",
-    gives_columns=True, sorts=True,
+    gives_columns=True, sorts=True, tail=_order_tail,
     parameters=Signature([Parameter("x", _KIND), Parameter("descending", _KIND, default=False)]),
     result=lambda types, attrs: types[0].with_dtype(DType.I32),
     ref=lambda operands, attrs: _columns_in_order(operands[0], bool(_attr(attrs, "descending"))))
@@ -84,7 +89,7 @@ def _topk_call(types: Sequence[TileType], operands: tuple[object, ...], attrs: A
 _topk = TileFunction(
     name="topk", doc="Return the columns of the k largest (or smallest) elements of each row, the best first, i32.",
     npu="TSORT32", work=Work.SORT, dtypes=COMPUTED, parts=_topk_parts, join=_topk_call, call=_order_call,
-    numpy="_order({0}, {descending})[:, :{k}]", gives_columns=True, sorts=True,
+    numpy="_order({0}, {descending})[:, :{k}]", gives_columns=True, sorts=True, tail=_order_tail,
     parameters=Signature([Parameter("x", _KIND), Parameter("k", _KIND), Parameter("largest", _KIND, default=True)]),
     result=lambda types, attrs: TileType(types[0].rows, _attr(attrs, "k"), DType.I32),
     ref=lambda operands, attrs: _columns_in_order(operands[0], bool(_attr(attrs, "descending")))[:, :_attr(attrs, "k")])
@@ -127,7 +132,8 @@ def _rowarg(name: str, doc: str, npu: str, smallest: bool) -> TileFunction:
 
     return TileFunction(name=name, doc=doc, npu=npu, dtypes=COMPUTED, parameters=positional(("x",)),
                         parts=lambda bound: ((bound["x"],), ()), result=lambda types, attrs: TileType(types[0].rows, 1, DType.I32),
-                        ref=found, call=call, numpy=f"_first(np.{'argmin' if smallest else 'argmax'}, {{0}})", gives_columns=True)
+                        ref=found, call=call, numpy=f"_first(np.{'argmin' if smallest else 'argmax'}, {{0}})", gives_columns=True,
+                        tail=lambda attrs: Fill.HIGHEST if smallest else Fill.LOWEST)
 
 
 rowargmax = _rowarg("rowargmax", "Return the column of each row's first largest element, [R, 1] i32; of a NaN if there is one.",
