@@ -37,18 +37,19 @@ def leaves_of(value: object, path: str, depth: int = 0) -> Iterator[Part]:
 def with_leaves(value: object, leaves: Iterator[object]) -> object:
     """Return an argument of the same structure with other leaves, which are taken in order."""
     parts = parts_of(value)
-    if parts is None:
-        return next(leaves)
-    made = [(name, with_leaves(part, leaves)) for name, part in parts]
-    items = [part for _, part in made]
+    return next(leaves) if parts is None else with_parts(value, [with_leaves(part, leaves) for _, part in parts])
+
+
+def with_parts(value: object, parts: Sequence[object]) -> object:
+    """Return a container of the same kind with other parts."""
     kind: Any = type(value)
     if isinstance(value, dict):
-        return dict(zip(value, items, strict=True))
+        return dict(zip(value, parts, strict=True))
     if isinstance(value, list | tuple):
-        return kind(*items) if _is_named_tuple(kind) else kind(items)
+        return kind(*parts) if is_named_tuple(kind) else kind(parts)
     again = copy.copy(value)      # a dataclass: __init__ may do more than store its fields
-    for name, item in made:
-        object.__setattr__(again, name, item)
+    for (name, _), part in zip(parts_of(value) or (), parts, strict=True):
+        object.__setattr__(again, name, part)
     return again
 
 
@@ -66,7 +67,7 @@ def _reader_of(kind: type) -> Callable[[Any], Sequence[Part]] | None:
         return _items
     if kind is dict:
         return _values
-    if _is_named_tuple(kind):
+    if is_named_tuple(kind):
         return _named
     if dataclasses.is_dataclass(kind) and not kind.__module__.startswith("pto_wsp."):
         names = tuple(each.name for each in dataclasses.fields(kind))
@@ -74,7 +75,8 @@ def _reader_of(kind: type) -> Callable[[Any], Sequence[Part]] | None:
     return None
 
 
-def _is_named_tuple(kind: type) -> bool:
+def is_named_tuple(kind: type) -> bool:
+    """Tell whether a class is a named tuple."""
     return issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
 
 
