@@ -6,7 +6,6 @@ from pto_wsp import doors
 from pto_wsp.api.forms import cond, for_each, parallel_for, select, task
 from pto_wsp.api.kernel import Kernel, jit_kernel, kernel, ptoisa_kernel
 from pto_wsp.api.pto import pto
-from pto_wsp.api.tunable import Tunable
 from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
@@ -29,6 +28,7 @@ from pto_wsp.schedule.directives import (
     WindowMode,
 )
 from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.trace.kernel.annotations import Acc, Constexpr, In, InOut, Out, Scalar
 from pto_wsp.trace.workload.loops import P, slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.trace.workload.trace import axis

@@ -12,13 +12,13 @@ from typing import Any
 from pto_wsp.api.compare import compare_all
 from pto_wsp.api.controls import ScheduleChoices
 from pto_wsp.api.program import Program
-from pto_wsp.api.tunable import tunables_of
 from pto_wsp.api.workload import Workload
 from pto_wsp.calls import user_call
 from pto_wsp.doors import late_module
 from pto_wsp.errors import ComparisonError, MissingLibraryError
 from pto_wsp.resources import templates_dir
 from pto_wsp.schedule.policy import shown_value
+from pto_wsp.schedule.tunable import tunables_of
 from pto_wsp.source import here
 
 

@@ -22,7 +22,6 @@ import numpy as np
 from pto_wsp.api.compare import compare
 from pto_wsp.api.program import Program
 from pto_wsp.api.search_space import Candidate, Decision, Draw, answered, questions, tuned
-from pto_wsp.api.tunable import Tunable, tunables_of
 from pto_wsp.api.workload import Workload, WorkloadFunction
 from pto_wsp.arch.model import Arch
 from pto_wsp.calls import user_call
@@ -31,6 +30,7 @@ from pto_wsp.errors import AutoScheduleError, PtoError
 from pto_wsp.progress import step
 from pto_wsp.schedule.changes import code_of, differences, settings_of
 from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.schedule.tunable import Tunable, tunables_of
 from pto_wsp.source import here
 from pto_wsp.targets.options import read_arch
 from pto_wsp.timing.comparison import Comparison

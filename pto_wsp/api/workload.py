@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from pto_wsp import doors
-from pto_wsp.api.tunable import tunables_of, usual_value
 from pto_wsp.calls import bind, user_call, user_calls
 from pto_wsp.errors import ArityError, DataFormatError, LoopVariableError, UnknownNameError, WorkloadDepthError, WorkloadStructureError
 from pto_wsp.ir import codec, flow
@@ -22,6 +21,7 @@ from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import Deps, Dispatch, Pools, ReadyPolicy, SpatialMap, StartPolicy, TaskWindow, Timing, TracePolicy
 from pto_wsp.schedule.keys import KeyLike, trace_key
 from pto_wsp.schedule.schedule import Schedule, Scheduled, schedule_of
+from pto_wsp.schedule.tunable import tunables_of, usual_value
 from pto_wsp.source import here, repeated
 from pto_wsp.trace.workload.trace import Placed, place, stands_here, trace_workload, unplace
 from pto_wsp.wording import counted

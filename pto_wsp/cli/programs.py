@@ -14,12 +14,12 @@ from typing import TypeVar
 from pto_wsp import doors
 from pto_wsp.api.kernel import Kernel
 from pto_wsp.api.program import Program, load
-from pto_wsp.api.tunable import tunables_of
 from pto_wsp.api.workload import Workload, WorkloadFunction
 from pto_wsp.artifact.manifest import CheckEntry, Manifest, PackageManifest
 from pto_wsp.errors import CommandError, InternalError, PtoError
 from pto_wsp.errors.page import errors_by_code
 from pto_wsp.ir import workload as wl
+from pto_wsp.schedule.tunable import tunables_of
 from pto_wsp.source import Span
 from pto_wsp.targets.options import CompileOptions
 from pto_wsp.targets.strategies import STRATEGIES

@@ -18,6 +18,7 @@ from pto_wsp.errors.pto_error import unreachable as unreachable
 from pto_wsp.errors.run import *
 from pto_wsp.errors.sanitize import *
 from pto_wsp.errors.tensor import *
+from pto_wsp.errors.tensor_plan import *
 from pto_wsp.errors.tuning import *
 from pto_wsp.errors.workload import *
 

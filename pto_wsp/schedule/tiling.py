@@ -3,64 +3,385 @@
 A plan is a table of entries: a key (`tiles`), the name of a value or group in the user's function, an axis where the key needs one, and a
 value. A pass that chooses writes its choice with its reason where the plan says nothing, and then does what the plan says. So choices of
 the compiler and of a person take one path. No entry changes what the function means.
+
+    >>> plan = f.plan(x, w)                                 # all entries chosen
+    >>> mine = plan.but(tiles={"out": {1: 1024}})           # this one by hand, the others chosen again
+    >>> print(plan.diff(mine)); mine.save("f.910b.json")
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from os import PathLike
+from pathlib import Path
 from typing import TypeAlias
 
+from pto_wsp.calls import user_calls
+from pto_wsp.doors import Displayed
+from pto_wsp.errors import PlanEntryError, PlanFileError, PlanUseError
+from pto_wsp.schedule.tiling_entries import (
+    KEYS,
+    SHORT,
+    PlanEntry,
+    PlanValue,
+    entries_of,
+    match_of,
+    place_text,
+    says_nothing,
+    value_text,
+)
+from pto_wsp.schedule.tiling_file import GroupCost, PlanData, parsed_plan, plan_json
+from pto_wsp.schedule.tiling_names import PlanNames, checked_entries
+from pto_wsp.schedule.tunable import Tunable
+from pto_wsp.source import here
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
 
-# the keys, each with what it says
-KEYS = {
-    "groups": "the values that one kernel computes",
-    "tiles": "the extent of a task's tile along an axis",
-    "inner": "the steps of a product inside a core: m, n, k, and which operand stays",
-    "batch": "how many neighbouring tiles one task computes",
-    "tails": "how an axis that tiles do not divide ends: a short last tile, or tiles of falling sizes",
-    "split": "the pieces of a sum, which a further task adds up",
-    "loops": "whether a loop of the function is a loop of a kernel or of tasks",
-    "order": "the nesting of a group's task loops",
-    "keep": "where a value between kernels lies: scratch of a task, of the whole tensor, or computed again",
-    "flat": "the axes that are the rows of a tile",
-    "allow": "rewrites that change the order of sums",
-    "tunables": "the values of the function's Tunable parameters",
-}
-PlanValue: TypeAlias = int | str | bool | tuple[int, ...] | tuple[str, ...]
+Said: TypeAlias = Mapping[str, object]
+_NO_COST = "–"
 
 
 @dataclass(frozen=True, slots=True)
-class PlanEntry:
-    """One choice. `axis`: a symbol, or the number of a dimension of the value, as text; "" where the key has no axis.
+class Planner:
+    """What makes the entries of one function: its names, and `choose`, which adds to a plan what it does not say.
 
-    `reason`: what was compared, with cost and capacity; "" of an entry by hand.
+    `choose` raises J304 for what does not fit, and what its passes refuse.
     """
 
-    key: str
-    name: str
-    axis: str
-    value: PlanValue
-    reason: str = ""
-    by_hand: bool = False
+    names: PlanNames
+    choose: Callable[[TilePlan], TilePlan]
 
 
-@dataclass(frozen=True, slots=True)
-class TilePlan:
-    """The plan of one function for one arch and target. `sizes`: the numbers that stand for symbols in costs, by name."""
+@user_calls(leave_out=("said", "with_choice", "with_cost", "used_with"))
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class TilePlan(Displayed):
+    """The plan of one function for one arch and target. `sizes`: the numbers that stand for symbols in costs, by name.
+
+    Plans are equal if they say the same for the same function, arch and target; reasons and costs do not count. `planner` is not saved.
+    """
 
     function: str
     arch: str
     target: str
     sizes: tuple[tuple[str, int], ...] = ()
     entries: tuple[PlanEntry, ...] = ()
+    costs: tuple[GroupCost, ...] = ()
+    planner: Planner | None = field(default=None, compare=False, repr=False)
 
-    def said(self, key: str, name: str = "", axis: str = "") -> PlanEntry | None:
-        """Return the entry for a key, name and axis; None where the plan says nothing."""
-        return next((entry for entry in self.entries if (entry.key, entry.name, entry.axis) == (key, name, axis)), None)
+    # -- for passes ----------------------------------------------------------------------------------------------------
+    def said(self, key: str, name: str = "", axis: str = "", also: Iterable[tuple[str, str]] = ()) -> PlanEntry | None:
+        """Return the entry for a key, name and axis, of a Tunable with its first value; None where the plan says nothing.
+
+        By hand, `x` means `x#2` too, and an entry of a symbol without a name means every group. `also`: other names of the same place,
+        as (name, axis): the values of a group, each with the number of the dimension. An exact entry wins.
+        """
+        places = [(name, axis), *also]
+        best: tuple[int, int] | None = None
+        found: PlanEntry | None = None
+        for entry in self.entries:
+            if entry.key != key:
+                continue
+            for order, (one, its_axis) in enumerate(places):
+                if entry.axis != its_axis:
+                    continue
+                exact = entry.name == one
+                if not exact and not (entry.by_hand and key != "groups" and (match_of(entry.name, one) >= 0 or (not entry.name and axis))):
+                    continue
+                rank = 4 if exact and entry.by_hand else 3 if exact else 2 + min(1, match_of(entry.name, one)) if entry.name else 1
+                if best is None or (rank, -order) > best:
+                    best, found = (rank, -order), entry
+        if found is None or not isinstance(found.value, Tunable):
+            return found
+        return replace(found, value=found.first)
 
     def with_choice(self, key: str, name: str, axis: str, value: PlanValue, reason: str) -> TilePlan:
         """Return the plan with an entry of the compiler's, where the plan says nothing; the plan itself where it says something."""
         if self.said(key, name, axis) is not None:
             return self
         return replace(self, entries=(*self.entries, PlanEntry(key, name, axis, value, reason)))
+
+    def with_cost(self, cost: GroupCost) -> TilePlan:
+        """Return the plan with what a group is and costs, in place of what was said of it before."""
+        kept = tuple(one for one in self.costs if one.name != cost.name)
+        return replace(self, costs=(*kept, cost))
+
+    def used_with(self, function: str, planner: Planner) -> TilePlan:
+        """Return the plan with a planner, complete: a loaded plan says what it said, and the planner adds the rest.
+
+        Raises: J306 for the plan of another function; J302, J303 for entries that do not match this one; J304 for what does not fit.
+        """
+        if function != self.function:
+            raise PlanUseError(f"this is a plan of `{self.function}`, not of `{function}`", here(), found=repr(self),
+                               help=f"{function}.plan(...) makes one")
+        by_hand = [entry for entry in self.entries if entry.by_hand]
+        checked = {entry.place: found for entry, found in zip(by_hand, checked_entries(by_hand, planner.names), strict=True)}
+        entries = tuple(checked.get(entry.place, entry) if entry.by_hand else entry for entry in self.entries)
+        return replace(planner.choose(replace(self, entries=entries, planner=None)), planner=planner)
+
+    # -- for people ----------------------------------------------------------------------------------------------------
+    def but(self, *, tiles: Said | None = None, groups: Said | None = None, inner: Said | None = None, batch: Said | None = None,
+            tails: Said | None = None, split: Said | None = None, loops: Said | None = None, order: Said | None = None,
+            keep: Said | None = None, flat: Said | None = None, allow: object = None, tunables: Said | None = None,
+            schedule: object = None) -> TilePlan:
+        """Return the plan with entries by hand; what is chosen automatically is chosen again.
+
+        `tiles={"out": {"t": 64, 1: 1024}}`: a name, an axis, a value; the value may be a Tunable, and None takes an entry back.
+        docs/tensor_plan.md has an example of each key. There is no `schedule` in a plan: a workload has one.
+        Raises: J301 for a value that the key does not take, J302 for what matches nothing, J303 for entries that contradict each other,
+        J304 for what does not fit.
+        """
+        given = {"tiles": tiles, "groups": groups, "inner": inner, "batch": batch, "tails": tails, "split": split, "loops": loops,
+                 "order": order, "keep": keep, "flat": flat, "allow": allow, "tunables": tunables, "schedule": schedule}
+        changed = entries_of({key: said for key, said in given.items() if said is not None})
+        names = None if self.planner is None else self.planner.names
+        if names is not None:
+            changed = checked_entries(changed, names)
+        places = {entry.place for entry in changed}
+        kept = [entry for entry in self.entries if entry.place not in places and (entry.by_hand or self.planner is None)]
+        entries = (*kept, *(entry for entry in changed if not says_nothing(entry.value)))
+        if names is not None:
+            entries = (*(entry for entry in entries if not entry.by_hand),
+                       *checked_entries((entry for entry in entries if entry.by_hand), names))
+        made = replace(self, entries=entries, costs=() if changed else self.costs)
+        if self.planner is None:
+            return made
+        return replace(self.planner.choose(replace(made, planner=None)), planner=self.planner)
+
+    def diff(self, other: TilePlan) -> TilePlanDifference:
+        """Return what this plan says otherwise than another, entry by entry, with what the groups cost.
+
+        Raises: J301 for a value that is no plan.
+        """
+        if not isinstance(other, TilePlan):
+            raise PlanEntryError("diff takes another plan", here(), expected="a TilePlan", found=repr(other)[:120])
+        return TilePlanDifference(self, other)
+
+    @property
+    def tunables(self) -> Mapping[tuple[str, str, str], Tunable]:
+        """The entries whose values are for a search to choose from, by key, name and axis."""
+        return {entry.place: entry.value for entry in self.entries if isinstance(entry.value, Tunable)}
+
+    def with_values(self, values: Mapping[tuple[str, str, str], PlanValue]) -> TilePlan:
+        """Return the plan with Tunable entries fixed to values: `plan.with_values({("tiles", "out", "1"): 512})`.
+
+        Raises: J301 for a place whose entry has no such value.
+        """
+        found = self.tunables
+        for place, value in values.items():
+            if place not in found or value not in found[place].values:
+                raise PlanEntryError("the plan has no such Tunable value", here(), found=f"{place!r}: {value!r}",
+                                     expected="; ".join(f"{place_text(*one)}: {tunable!r}" for one, tunable in found.items()) or
+                                     "nothing: no entry is a Tunable")
+        entries = tuple(replace(entry, value=values.get(entry.place, entry.value)) for entry in self.entries)
+        made = replace(self, entries=entries)
+        return made if self.planner is None else made.but()
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The groups, in the order in which they were chosen: one kernel each."""
+        named = [entry.name for entry in self.entries if entry.key == "groups"]
+        return tuple(dict.fromkeys((*(cost.name for cost in self.costs), *named)))
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what the plan says; reasons and costs do not count, nor who said it."""
+        said = sorted((*entry.place, repr(entry.value)) for entry in self.entries)
+        text = json.dumps([self.function, self.arch, self.target, sorted(self.sizes), said])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the plan as JSON, which `TilePlan.load` reads, and return the path.
+
+        Raises: J305 for a path that cannot be written.
+        """
+        file = _path("save", path)
+        data = PlanData(self.function, self.arch, self.target, self.sizes, self.entries, self.costs)
+        try:
+            file.write_text(plan_json(data), encoding="utf-8")
+        except OSError as problem:
+            raise PlanFileError("the plan cannot be written there", here(), found=str(problem)) from None
+        return file
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> TilePlan:
+        """Return the plan that `save` wrote. It is held against a function's names when it is used with one.
+
+        Raises: J305 for a file that is no plan.
+        """
+        file = _path("load", path)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise PlanFileError("the plan cannot be read", here(), found=str(problem)[:200]) from None
+        data = parsed_plan(text, str(file))
+        return cls(data.function, data.arch, data.target, data.sizes, data.entries, data.costs)
+
+    # -- as a value ----------------------------------------------------------------------------------------------------
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TilePlan) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return TilePlan, (self.function, self.arch, self.target, self.sizes, self.entries, self.costs)
+
+    def __repr__(self) -> str:
+        by_hand = sum(entry.by_hand for entry in self.entries)
+        return (f"TilePlan({self.function} on {self.arch}: {counted(len(self.group_names), 'group')}, "
+                f"{counted(len(self.entries), 'entry', 'entries')}, {by_hand} by hand)")
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def _path(called: str, given: object) -> Path:
+    if not isinstance(given, str | PathLike) or not str(given):
+        raise PlanFileError(f"{called} takes a path", here(), found=repr(given)[:120], help=f'{called}("rmsnorm.910b.json")')
+    return Path(given)
+
+
+# -- printing ----------------------------------------------------------------------------------------------------------
+PLAN_HEAD = ("group", "ops", "core", "tiles", "inner", "keep", "cost")
+
+
+def plan_title(plan: TilePlan) -> str:
+    """Return what the plan is of: `rmsnorm_linear on ascend_910b, t = symbol (planned for 1024)`."""
+    sizes = [f"{name} = symbol (planned for {number:,})" for name, number in plan.sizes]
+    return ", ".join((f"{plan.function} on {plan.arch}", *sizes))
+
+
+def group_rows(plan: TilePlan) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield for each group its cells under `PLAN_HEAD`, and what decided about its tiles."""
+    costs = {cost.name: cost for cost in plan.costs}
+    for name in plan.group_names:
+        cost = costs.get(name)
+        values = plan.said("groups", name)
+        ops = cost.ops if cost is not None and cost.ops else values.first if values is not None and isinstance(values.first, tuple) else ()
+        whole = cost.whole if cost is not None else ()
+        tiles, inner, keeps, reasons = [], [], [], []
+        for entry in plan.entries:
+            if not _is_about(entry, name, values):
+                continue
+            shown = f"{entry.axis}={value_text(entry.value)}" if entry.axis else value_text(entry.value)
+            if entry.key in ("tiles", "batch", "split"):
+                tiles.append(shown if entry.key == "tiles" else f"{entry.key} {shown}")
+            elif entry.key == "inner":
+                inner.append(shown)
+            elif entry.key == "keep":
+                keeps.append(shown)
+            if entry.key in ("tiles", "inner", "batch", "split", "keep"):
+                reasons.append(f"{entry.axis or entry.key} by hand" if entry.by_hand else f"chosen: {entry.reason}" * bool(entry.reason))
+        inner += [f"{axis} whole" for axis in whole]
+        spent = _NO_COST if cost is None or cost.cycles is None else f"{cost.cycles:,}"
+        unit = "" if cost is None else cost.unit
+        cells = (name, _some(tuple(map(str, ops))), unit, " ".join(tiles), " ".join(inner), " ".join(keeps), spent)
+        yield cells, "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+
+def other_rows(plan: TilePlan) -> Iterator[tuple[str, str, str]]:
+    """Yield (key, what it says, reason) for the entries that are not of one group's tiles."""
+    for key in ("loops", "tails", "order", "flat", "allow", "tunables"):
+        for entry in plan.entries:
+            if entry.key == key:
+                where = " ".join(filter(None, (entry.name, entry.axis)))
+                words = "short last tile" if entry.value == SHORT and key == "tails" else value_text(entry.value)
+                yield key, f"{where}: {words}" if where else words, "by hand" if entry.by_hand else entry.reason
+
+
+def _is_about(entry: PlanEntry, group: str, values: PlanEntry | None) -> bool:
+    """Tell whether an entry is of a group, or of a value that it computes."""
+    if entry.name == group:
+        return True
+    inside = values.first if values is not None and isinstance(values.first, tuple) else ()
+    names = (group, *map(str, inside))
+    if entry.by_hand:
+        return bool(entry.name) and any(match_of(entry.name, one) >= 0 for one in names)
+    return entry.name in names
+
+
+def _some(ops: tuple[str, ...]) -> str:
+    return " ".join(ops) if len(ops) <= 3 else f"{ops[0]} … {ops[-1]}"
+
+
+def _lines(plan: TilePlan) -> Iterator[str]:
+    yield plan_title(plan)
+    rows = [PLAN_HEAD, *(cells for cells, _ in group_rows(plan))]
+    reasons = ["", *(reason for _, reason in group_rows(plan))]
+    if len(rows) > 1:
+        widths = [max(len(row[k]) for row in rows) for k in range(len(PLAN_HEAD))]
+        for row, reason in zip(rows, reasons, strict=True):
+            cells = [cell.ljust(width) if k < len(row) - 1 else cell.rjust(width)
+                     for k, (cell, width) in enumerate(zip(row, widths, strict=True)) if width]
+            yield "  ".join((*cells, reason)).rstrip()
+    found = list(other_rows(plan))
+    width = max((len(key) for key, _, _ in found), default=0)
+    for key, words, reason in found:
+        yield f"{key.ljust(width)}  {words}" + (f"  ({reason})" if reason else "")
+
+
+# -- differences -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, repr=False)
+class TilePlanDifference(Displayed):
+    """What the plan `mine` says otherwise than the plan `theirs`."""
+
+    mine: TilePlan
+    theirs: TilePlan
+
+    @property
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        """The entries that differ: (`tiles['out'][1]`, what mine says, what theirs says), "" for what is not said."""
+        heads = [(what, getattr(self.mine, what), getattr(self.theirs, what)) for what in ("function", "arch", "target")]
+        sizes = (dict(self.mine.sizes), dict(self.theirs.sizes))
+        heads += [(f"size of {name}", str(sizes[0].get(name, "")), str(sizes[1].get(name, "")))
+                  for name in dict.fromkeys((*sizes[0], *sizes[1]))]
+        one, two = ({entry.place: entry for entry in plan.entries} for plan in (self.mine, self.theirs))
+        entries = []
+        for place in sorted({*one, *two}, key=lambda place: (list(KEYS).index(place[0]), place[1:])):
+            texts = [value_text(found[place].value) if place in found else "" for found in (one, two)]
+            entries.append((place_text(*place), texts[0], texts[1]))
+        return tuple(row for row in (*heads, *entries) if row[1] != row[2])
+
+    @property
+    def costs(self) -> tuple[tuple[str, int | None, int | None], ...]:
+        """The cycles of each group whose cost differs: (name, mine, theirs), None for a group that a plan does not have or price."""
+        one, two = ({cost.name: cost.cycles for cost in plan.costs} for plan in (self.mine, self.theirs))
+        return tuple((name, one.get(name), two.get(name)) for name in dict.fromkeys((*one, *two)) if one.get(name) != two.get(name))
+
+    @property
+    def totals(self) -> tuple[int, int] | None:
+        """The cycles of all groups of both plans; None if one of them is not priced."""
+        sums = [[cost.cycles for cost in plan.costs] for plan in (self.mine, self.theirs)]
+        if not all(sums) or any(None in one for one in sums):
+            return None
+        return sum(one or 0 for one in sums[0]), sum(one or 0 for one in sums[1])
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def __str__(self) -> str:
+        lines = [f"{where}: {mine or 'not said'}, was {theirs or 'not said'}" for where, mine, theirs in self.rows]
+        lines += [f"cost of {name}: {cycles_text(mine)}, was {cycles_text(theirs)}{change_text(mine, theirs)}"
+                  for name, mine, theirs in self.costs]
+        if self.totals is not None and self.costs:
+            lines.append(f"together: {self.totals[0]:,} cycles, was {self.totals[1]:,}{change_text(*self.totals)}")
+        return "\n".join(lines) or "the plans say the same"
+
+    def __repr__(self) -> str:
+        return f"TilePlanDifference({', '.join(where for where, _, _ in self.rows) or 'none'})"
+
+
+def cycles_text(cycles: int | None) -> str:
+    """Return cycles as text: `374,772 cycles`, or that a plan has no such group."""
+    return "not priced" if cycles is None else f"{cycles:,} cycles"
+
+
+def change_text(mine: int | None, theirs: int | None) -> str:
+    """Return by how much one cost is above or below another: ` (+4%)`."""
+    if not mine or not theirs:
+        return ""
+    return f" ({100 * (mine - theirs) / theirs:+.0f}%)"

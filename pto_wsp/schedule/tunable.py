@@ -1,4 +1,4 @@
-"""Define `Tunable`, a parameter of a workload function whose value auto_schedule selects."""
+"""Define `Tunable`: the values that auto_schedule may choose from, of a function's parameter or of an entry of a plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pto_wsp.source import here
 
 @user_calls()
 class Tunable:
-    """The values that a parameter may have, the default first: `def scores(rows=Tunable(16, 32, 64))`.
+    """The values that a parameter, or an entry of a plan, may have, the default first: `def scores(rows=Tunable(16, 32, 64))`.
 
     A call without the parameter uses the first value. The values can be anything that the function accepts, such as numbers or dtypes.
 
@@ -39,6 +39,12 @@ class Tunable:
     def default(self) -> object:
         """The value in a call without the parameter."""
         return self.values[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tunable) and repr(self) == repr(other) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
     def __repr__(self) -> str:
         return f"Tunable({', '.join(map(repr, self.values))})"
