@@ -4,9 +4,11 @@
 """
 
 import math
+import sys
 from typing import NamedTuple
 
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Injective, InOut, Tensor, jit, tt
 from pto_wsp.tt.library import rms_norm, rope, silu
@@ -18,12 +20,12 @@ DIM, HIDDEN, GROUPS, HEADS, HEAD, PAGE = 64, 96, 2, 2, 16, 8       # heads of ke
 class Layer(NamedTuple):
     """The weights of a layer."""
 
-    norm: np.ndarray         # [DIM]
-    qkv: np.ndarray          # [DIM, GROUPS * (HEADS + 2) * HEAD]
-    out: np.ndarray          # [GROUPS * HEADS * HEAD, DIM]
-    norm_2: np.ndarray       # [DIM]
-    up: np.ndarray           # [DIM, 2 * HIDDEN]
-    down: np.ndarray         # [HIDDEN, DIM]
+    norm: Tensor[DIM, F32]
+    qkv: Tensor[DIM, GROUPS * (HEADS + 2) * HEAD, F32]
+    out: Tensor[GROUPS * HEADS * HEAD, DIM, F32]
+    norm_2: Tensor[DIM, F32]
+    up: Tensor[DIM, 2 * HIDDEN, F32]
+    down: Tensor[HIDDEN, DIM, F32]
 
 
 @jit
@@ -98,3 +100,7 @@ def expected(x, w, cos, sin, slots, table, lengths, k_cache, v_cache):
         gate, lift = np.split(norm(row, w.norm_2) @ w.up, 2)
         rows.append(row + gate / (1 + np.exp(-gate)) * lift @ w.down)
     return np.array(rows), {"k_cache": k_cache, "v_cache": v_cache}
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

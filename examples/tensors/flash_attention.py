@@ -7,8 +7,10 @@ reads no block of keys that all of its queries come before.
 """
 
 import math
+import sys
 
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Tensor, Tunable, jit, tt
 
@@ -77,3 +79,7 @@ def _attend(q, k, v, seen):
 def expected(q, k, v):
     """Return the results in float64, with the whole matrix of scores."""
     return {attention: _attend(q, k, v, 1), causal_attention: _attend(q, k, v, np.tri(q.shape[1]))}
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

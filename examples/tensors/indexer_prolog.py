@@ -3,7 +3,10 @@
     python examples/tensors/indexer_prolog.py
 """
 
+import sys
+
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Injective, InOut, Tensor, jit
 from pto_wsp.tt.library import layer_norm, quantize_rows, rope
@@ -67,3 +70,7 @@ def expected(q8, q_scale, w_q, s_q, x, w_k, gain, offset, w_head, spread, cos, s
         k_cache[slot], k_scales[slot] = coded((k - k.mean()) / np.sqrt(k.var() + 1e-5) * gain + offset, token)
         weights[token] = x[token].astype(np.float64) @ w_head / np.sqrt(HEADS * HEAD)
     return codes, scales, weights, {"k_cache": k_cache, "k_scales": k_scales}
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

@@ -3,7 +3,10 @@
     python examples/tensors/layernorm.py
 """
 
+import sys
+
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Tensor, jit
 
@@ -33,3 +36,7 @@ def expected(x, gain, offset, eps=1e-5):
     x = x.astype(np.float64).T
     first, second = x.sum(0) / DIM, (x * x).sum(0) / DIM
     return ((x - first) * (second - first ** 2 + eps) ** -0.5).T * gain + offset
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

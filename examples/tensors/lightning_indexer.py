@@ -4,8 +4,10 @@
 """
 
 import math
+import sys
 
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Tensor, jit, tt
 
@@ -44,3 +46,7 @@ def expected(q8, q_scale, weights, k8, k_scale, lengths, top=24):
         places[token] = np.lexsort((np.arange(n), -score))[:top]
         best[token] = score[places[token]]
     return best, places
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

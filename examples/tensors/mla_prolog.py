@@ -6,7 +6,10 @@ the row that `slots` names. No two tokens have a row in common, which the annota
     python examples/tensors/mla_prolog.py
 """
 
+import sys
+
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Injective, InOut, Tensor, jit
 from pto_wsp.tt.library import quantize_rows, rms_norm, rope
@@ -66,3 +69,7 @@ def expected(x, w_dq, g_q, w_uq, s_uq, w_uk, w_dkv, g_kv, cos, sin, slots, kv_ca
         kv = wide["x"][token] @ wide["w_dkv"]
         kv_cache[slot], kr_cache[slot] = norm(kv[:LATENT], wide["g_kv"]), turn(kv[LATENT:], token)
     return np.array(results[0]), np.array(results[1]), {"kv_cache": kv_cache, "kr_cache": kr_cache}
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

@@ -3,7 +3,10 @@
     python examples/tensors/moe.py
 """
 
+import sys
+
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Tensor, jit, tt
 from pto_wsp.tt.library import silu, softmax
@@ -45,3 +48,7 @@ def expected(x, router, up, down, top=2):
     both = np.einsum("tk,ekh->teh", x, up)
     hidden = both[..., :HIDDEN] / (1 + np.exp(-both[..., :HIDDEN])) * both[..., HIDDEN:]
     return np.einsum("te,teh,ehk->tk", share / share.sum(1, keepdims=True), hidden, down)
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

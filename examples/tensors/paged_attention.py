@@ -6,8 +6,10 @@ Query heads that share keys are one tile. The last page is short: the slice ends
 """
 
 import math
+import sys
 
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Tensor, jit, tt
 
@@ -56,3 +58,7 @@ def expected(q, k_pages, v_pages, table, lengths):
         weight = np.exp(np.einsum("ghd,gnd->ghn", q[b], k) / np.sqrt(HEAD))
         out[b] = np.einsum("ghn,gnd->ghd", weight / weight.sum(-1, keepdims=True), v)
     return out
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

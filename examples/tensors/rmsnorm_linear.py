@@ -3,7 +3,10 @@
     python examples/tensors/rmsnorm_linear.py
 """
 
+import sys
+
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Tensor, jit
 
@@ -32,3 +35,7 @@ def expected(x, g, w, eps=1e-6):
     x = x.astype(np.float64)
     size = np.einsum("tk,tk->t", x, x) / DIM
     return np.einsum("tk,k,kn->tn", x, g, w) * ((size + eps) ** -0.5)[:, None]
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

@@ -3,7 +3,10 @@
     python examples/tensors/softmax.py
 """
 
+import sys
+
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Tensor, jit
 
@@ -29,3 +32,7 @@ def expected(x):
     """Return the result in float64."""
     x = x.astype(np.float64)
     return np.exp(x - np.logaddexp.reduce(x, axis=-1)[..., None])
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

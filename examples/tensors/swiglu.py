@@ -3,7 +3,10 @@
     python examples/tensors/swiglu.py
 """
 
+import sys
+
 import numpy as np
+from compare import compare
 
 from pto_wsp import DType, Tensor, jit
 from pto_wsp.tt.library import rms_norm, silu
@@ -38,3 +41,7 @@ def expected(x, g, up, down, eps=1e-6):
         gate, value = both[:HIDDEN], both[HIDDEN:]
         rows.append(row + (gate * value / (1 + np.exp(-gate))) @ down)
     return np.array(rows).reshape(x.shape)
+
+
+if __name__ == "__main__":
+    sys.exit(compare(FUNCTIONS, draw, expected))

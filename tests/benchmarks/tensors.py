@@ -1,0 +1,275 @@
+"""Functions on whole tensors with default plans, beside kernels written by hand: `python -m tests.benchmarks.tensors [--only softmax]`.
+
+Both spellings of a pair get the same arrays, and each result is checked against NumPy in float64 before it counts. Cycles are simulated, of
+the machine `ascend_910b`; seconds are those of `cpu_sim` on two threads, the least of some runs in turns. Lines are those with code: of the
+hand's kernels and workload, of the function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import io
+import math
+import sys
+import time
+import tokenize
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pto_wsp import Program, Workload, jit, tt
+
+Array = npt.NDArray[Any]
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ARCH, THREADS, ROUNDS = "ascend_910b", 2, 15
+TOLERANCE = 1e-4     # of f32 against float64; results are of size 1
+
+
+# -- the functions -----------------------------------------------------------------------------------------------------
+@jit
+def softmax(x):
+    weight = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return weight / np.sum(weight, axis=-1, keepdims=True)
+
+
+@jit
+def layernorm(x, residual, weight, bias):
+    total = x + residual
+    centred = total - np.mean(total, axis=-1, keepdims=True)
+    return centred / np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + 1e-5) * weight + bias
+
+
+@jit
+def matmul(a, b):
+    return a @ b
+
+
+@jit
+def attention(q, k, v, block: int = 64):
+    out, scale = tt.empty(q.shape), 1 / math.sqrt(q.shape[-1])
+    for h in tt.each(q.shape[0]):
+        qh = q[h] * scale
+        acc, seen, top = tt.zeros(qh.shape), tt.zeros((qh.shape[0], 1)), tt.full((qh.shape[0], 1), -math.inf)
+        for j in tt.loop(0, k.shape[1], block):
+            score = qh @ k[h, j:j + block].T
+            peak = np.maximum(top, np.max(score, axis=-1, keepdims=True))
+            weight, fade = np.exp(score - peak), np.exp(top - peak)
+            acc[:] = acc * fade + weight @ v[h, j:j + block]
+            seen[:] = seen * fade + np.sum(weight, axis=-1, keepdims=True)
+            top[:] = peak
+        out[h] = acc / seen
+    return out
+
+
+@jit
+def moe(x, router, up, down, top: int = 2):
+    score, expert = tt.topk(x @ router, top)
+    share, pairs = tt.softmax(score), tt.rows_of(expert, router.shape[1])
+    each = tt.empty((x.shape[0] * top, x.shape[1]))
+    for e in tt.each(router.shape[1]):
+        mine = pairs[e]
+        each[mine] = np.maximum(x[mine // top] @ up[e], 0) @ down[e]
+    return np.sum(each.reshape(x.shape[0], top, -1) * share[..., None], axis=1)
+
+
+# -- the pairs ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Pair:
+    """A function and its counterpart by hand: the example's file, the names there that make it up, and the workload of it.
+
+    `draw`: the function's arguments by name; `by_hand`: the workload on copies of them, and the array of its result.
+    """
+
+    function: Any
+    example: str
+    names: tuple[str, ...]
+    draw: Callable[[np.random.Generator], Mapping[str, Array]]
+    by_hand: Callable[[ModuleType, Mapping[str, Array]], tuple[Workload, Array]]
+    expected: Callable[[ModuleType, Mapping[str, Array]], Array]
+
+
+def _arrays(**shapes: Sequence[int]) -> Callable[[np.random.Generator], Mapping[str, Array]]:
+    return lambda rng: {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+
+
+def _like(array: Array) -> Array:
+    return np.full_like(array, np.nan)
+
+
+def _softmax(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
+    out = _like(given["x"])
+    return module.softmax_workload(given["x"], out), out
+
+
+def _layernorm(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
+    out = _like(given["x"])
+    return module.layernorm_workload(given["x"], given["residual"], given["weight"].reshape(1, -1), given["bias"].reshape(1, -1), out), out
+
+
+def _matmul(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
+    out = np.full((len(given["a"]), given["b"].shape[1]), np.nan, np.float32)
+    return module.tiled(given["a"], given["b"], out), out
+
+
+def _attention(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
+    out = _like(given["q"])
+    return module.attention_workload(given["q"], given["k"], given["v"], out, False), out
+
+
+def _moe(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
+    out = np.zeros_like(given["x"])       # experts add to it
+    return module.routed_by_tasks(module.Layer(**given), out), out
+
+
+def _experts(rng: np.random.Generator) -> Mapping[str, Array]:
+    layer = _module("moe").Layer.random(256, 8, 64, 128, rng)
+    return {name: getattr(layer, name) for name in ("x", "router", "up", "down")}
+
+
+PAIRS = {
+    "softmax": Pair(softmax, "softmax", ("whole_rows", "softmax_workload"), _arrays(x=(1000, 1000)), _softmax,
+                    lambda module, given: module.reference(given["x"])),
+    "layernorm": Pair(layernorm, "layernorm", ("add_kernel", "layernorm_kernel", "layernorm_workload"),
+                      _arrays(x=(1000, 512), residual=(1000, 512), weight=(512,), bias=(512,)), _layernorm,
+                      lambda module, given: module.reference(**given)),
+    "matmul": Pair(matmul, "matmul", ("product_kernel", "tiled"), _arrays(a=(500, 1000), b=(1000, 700)), _matmul,
+                   lambda module, given: given["a"].astype(np.float64) @ given["b"]),
+    "attention": Pair(attention, "flash_attention", ("attend", "attention_workload"), _arrays(**dict.fromkeys("qkv", (4, 500, 64))),
+                      _attention, lambda module, given: module.reference(**given, causal=False)),
+    "moe": Pair(moe, "moe", ("expert_kernel", "route_kernel", "routed_by_tasks"), _experts, _moe,
+                lambda module, given: module.Layer(**given).expected()),
+}
+
+
+def _module(example: str) -> ModuleType:
+    name = f"example_{example}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, EXAMPLES / example / f"{example}.py")
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+def n_lines(path: Path, names: Sequence[str]) -> int:
+    """Return how many lines of code the functions of these names in a file have, without blank lines, comments and docstrings.
+
+    >>> n_lines(Path(__file__), ["n_lines"])
+    15
+    """
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    wanted: set[int] = set()
+    for name in names:
+        node = found[name]
+        wanted |= set(range(min([node.lineno, *(part.lineno for part in node.decorator_list)]), (node.end_lineno or 0) + 1))
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(inner) is not None:
+                wanted -= set(range(inner.body[0].lineno, (inner.body[0].end_lineno or 0) + 1))
+    nothing = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    written = {line for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type not in nothing
+               for line in range(token.start[0], token.end[0] + 1)}
+    return len(wanted & written)
+
+
+# -- the measurement ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Figures:
+    """One spelling of a pair: cycles, tasks, seconds of a run, lines of code."""
+
+    cycles: int
+    n_tasks: int
+    seconds: float
+    n_lines: int
+
+
+def measure(pair: Pair, *, rounds: int = ROUNDS) -> tuple[Figures, Figures]:
+    """Return the figures of the kernels by hand and of the function.
+
+    Raises: SystemExit for a result that is not NumPy's.
+    """
+    module, given = _module(pair.example), pair.draw(np.random.default_rng(0))
+    want = pair.expected(module, given)
+    lines = (n_lines(EXAMPLES / pair.example / f"{pair.example}.py", pair.names), n_lines(Path(__file__), [pair.function.__name__]))
+    runs: list[Callable[[], object]] = []
+    programs: list[Program] = []
+    for maker in (_hand, _function):
+        simulated = maker(pair, module, given, ARCH)
+        check(simulated, want)
+        programs.append(simulated.program)
+        timed = maker(pair, module, given, None)
+        check(timed, want)
+        runs.append(timed.program.run)
+    seconds = [math.inf, math.inf]
+    for _ in range(rounds):
+        for k, run in enumerate(runs):
+            start = time.perf_counter()
+            run()
+            seconds[k] = min(seconds[k], time.perf_counter() - start)
+    hand, function = (Figures(program.stats.total_cycles, program.stats.task_count, seconds[k], lines[k])
+                      for k, program in enumerate(programs))
+    return hand, function
+
+
+@dataclass(frozen=True)
+class Made:
+    """A program with the array that it writes."""
+
+    program: Program
+    out: Array
+
+
+def _hand(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str | None) -> Made:
+    workload, out = pair.by_hand(module, {name: value.copy() for name, value in given.items()})
+    return Made(_compiled(workload, arch), out)
+
+
+def _function(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str | None) -> Made:
+    out = np.full(pair.expected(module, given).shape, np.nan, np.float32)
+    plan = pair.function.plan(**given, arch=arch or "host_cpu")
+    return Made(_compiled(pair.function.lower(plan, **given, out=out), arch), out)
+
+
+def _compiled(workload: Workload, arch: str | None) -> Program:
+    return workload.compile(threads=THREADS) if arch is None else workload.compile(arch=arch)
+
+
+def check(made: Made, want: Array) -> None:
+    """Run a program once; end where its result is not NumPy's."""
+    made.program.run()
+    if not np.allclose(made.out, want, atol=TOLERANCE * max(1.0, float(np.abs(want).max())), rtol=0):      # not so for NaN
+        raise SystemExit(f"wrong: the result of {made.program!r} is not NumPy's")
+
+
+def table(found: Mapping[str, tuple[Figures, Figures]]) -> str:
+    """Return the figures as a table of Markdown: by hand, then of the function, then the quotient."""
+    rows = ["| pair | cycles by hand | function | | ms by hand | function | | tasks | lines by hand | function |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for name, (hand, function) in found.items():
+        rows.append(f"| {name} | {hand.cycles:,} | {function.cycles:,} | {function.cycles / hand.cycles:.2f} | {hand.seconds * 1e3:.2f} | "
+                    f"{function.seconds * 1e3:.2f} | {function.seconds / hand.seconds:.2f} | {hand.n_tasks} / {function.n_tasks} | "
+                    f"{hand.n_lines} | {function.n_lines} |")
+    return "\n".join(rows)
+
+
+def main() -> int:
+    """Measure the pairs and print the table."""
+    parser = argparse.ArgumentParser(description="Functions on whole tensors beside kernels by hand.")
+    parser.add_argument("--only", choices=PAIRS, nargs="*", default=list(PAIRS), help="which pairs")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="runs whose least time counts (default %(default)s)")
+    options = parser.parse_args()
+    print(table({name: measure(PAIRS[name], rounds=options.rounds) for name in options.only}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
