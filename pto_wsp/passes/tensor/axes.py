@@ -181,8 +181,7 @@ class Axes:
             case Make(array):
                 self._named(array)
             case Show(_, value):
-                for k in range(len(value.shape)):
-                    self._ask_of(value, k, AxisRole.WHOLE)
+                self._named(value)
 
     def _relate_op(self, statement: Apply, views: list[ArrayView]) -> None:
         result = statement.results[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Put, views_read
+from pto_wsp.ir.tensor_function import ArrayView, Put, arrays_defined, views_read
 from pto_wsp.passes.tensor.axes import Dim
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of
 
@@ -22,36 +22,34 @@ def room_of(arch: Arch) -> int:
 
 
 def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str, int]) -> int:
-    """Return the bytes of a tile of each view that a group reads from memory, and of each value that it computes.
+    """Return the bytes of the tiles that live at the same time, at most: of what a group reads from memory, and of what it computes.
 
-    `sizes`: the extents of tiles; an axis without one is whole.
+    `sizes`: the extents of tiles; an axis without one is whole. A tile lives from its first statement to its last.
     """
-    total = 0
-    seen: set[object] = set()
-    for statement in group.statements:
-        views = [view for view in views_read(statement) if view.array.id not in group.local]
-        if isinstance(statement, Put) and statement.target.array.id not in group.local:
+    first: dict[object, int] = {}
+    last: dict[object, int] = {}
+    n_bytes: dict[object, int] = {}
+    for at, statement in enumerate(group.statements):
+        views = list(views_read(statement))
+        if isinstance(statement, Put):
             views.append(statement.target)
-        results = statement.results if isinstance(statement, Apply) else ()
-        values: tuple[ArrayView | Array, ...] = (*views, *results)
-        for value in values:
-            if value in seen:
-                continue
-            seen.add(value)
-            axes = group.axes.of_view(value) if isinstance(value, ArrayView) else group.axes.of_array(value)
-            n_bytes = value.dtype.nbytes
+        made = [ArrayView(array) for array in arrays_defined(statement)]
+        for view in (*views, *made):
+            key: object = view.array.id if view.array.id in group.local else view
+            first.setdefault(key, at)
+            last[key] = at
+            size = view.dtype.nbytes
+            axes = group.axes.of_array(view.array) if view.array.id in group.local else group.axes.of_view(view)
             for axis in axes:
                 if axis is not None:
-                    n_bytes *= sizes.get(axis) or bound_of(group.axes, axis, bounds) or 1
-            total += n_bytes
-    return total
+                    size *= sizes.get(axis) or bound_of(group.axes, axis, bounds) or 1
+            n_bytes[key] = size
+    return max((sum(n_bytes[key] for key in first if first[key] <= at <= last[key]) for at in range(len(group.statements))), default=0)
 
 
 def least_bytes(group: KernelGroup, bounds: Mapping[str, int]) -> int:
-    """Return the bytes of the smallest tiles: one position of each axis that is cut or walked, eight of the innermost."""
+    """Return the bytes of the smallest tiles: one position of each axis that is cut, eight of one that is walked."""
     sizes = dict.fromkeys(group.tiled, 1)
-    if group.tiled:
-        sizes[group.tiled[-1]] = 8
     if group.walked is not None:
         sizes[group.walked] = 8
     return tile_bytes(group, sizes, bounds)

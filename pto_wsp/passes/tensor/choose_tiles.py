@@ -2,33 +2,47 @@
 
 The plan's keys are `tiles` (the extent of a tile along an axis) and `inner` (the steps of a walked sum). An axis is called after its
 symbol, else after its dimension in the group's largest result. Two axes at most have tiles of more than one position: the columns, the last
-dimension, and the rows, the longest of the others; a task loop runs over every other axis.
+dimension, and the rows, the longest of the others; a task loop runs over every other axis. Of the candidates that fit the memories of the
+arch, the one that costs least is taken (`tile_costs`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from pto_wsp.errors import PlanFitError
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Scalar, SymbolRef, evaluate
-from pto_wsp.ir.tensor_function import Apply, ArrayView, Body, TensorFunction, limit_of
-from pto_wsp.ops.spec import Matmul
-from pto_wsp.ops.table import TABLE
+from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, evaluate, sub
+from pto_wsp.ir.tensor_function import (
+    Apply,
+    Array,
+    ArrayView,
+    Body,
+    Item,
+    Make,
+    Put,
+    Show,
+    Statement,
+    TensorFunction,
+    limit_of,
+)
 from pto_wsp.passes.tensor.axes import AxisRole, Dim
-from pto_wsp.passes.tensor.capacity import room_of, tile_bytes
 from pto_wsp.passes.tensor.effects import elements_in, users_of
-from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk, group_of
+from pto_wsp.passes.tensor.groups import KernelGroup, can_walk, group_of
 from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, rank_tiles
 from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.source import Span
+from pto_wsp.values import dataclass
 
 
 def choose_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function as it is, and the plan with `tiles` and `inner` for each group."""
     plan = planned.plan
     for name, group in groups_in(planned.function):
-        plan = _chosen(plan, name, group, bounds_of_symbols(planned.function), context)
+        plan = _chosen(plan, name, group, context)
     return PlannedFunction(planned.function, plan)
 
 
@@ -82,48 +96,110 @@ def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
     return max(1, int(evaluate(extent, leaf)))
 
 
-def _chosen(plan: TilePlan, name: str, group: KernelGroup, bounds: Mapping[str, int], context: TensorContext) -> TilePlan:
+def _chosen(plan: TilePlan, name: str, group: KernelGroup, context: TensorContext) -> TilePlan:
     names = axis_names(group)
-    room = room_of(context.arch)
+    costs = group_costs(name, group, plan, context)
+    ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch)
+    chosen = ranking.chosen
+    if chosen is None:
+        raise PlanFitError(f"group `{name}`: no tiles of it fit", _line_of(group), expected=f"tiles that fit {context.arch.name}",
+                         found=str(ranking.refused), help="take axes apart that are whole in a task, or name a group of fewer values")
+    tiles = {axis.name: axis.given or chosen.tiles[axis.name] for axis in costs.axes}
+    for axis in group.tiled:
+        plan = plan.with_choice("tiles", name, names[axis], tiles[names[axis]], ranking.reason)
+    if costs.walked is not None:
+        step, extent = tiles[names[costs.walked]], group.axes.extent(costs.walked)
+        if extent != Const(step):
+            plan = plan.with_choice("inner", name, names[costs.walked], step, ranking.reason)
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCosts:
+    """A group as `tile_costs` takes it. `walked`: the summed axis that may be walked in steps."""
+
+    axes: tuple[TileAxis, ...]
+    values: tuple[CutValue, ...]
+    ops: tuple[TileOp, ...]
+    walked: Dim | None
+
+
+def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> GroupCosts:
+    """Return a group's axes, values and operations as plain numbers; extents that the plan gives are given."""
+    names = axis_names(group)
     extents = {axis: planned_extent(group.axes.extent(axis), context.sizes) for axis in (*group.tiled, *group.whole)}
-    sizes: dict[Dim, int] = dict.fromkeys(group.tiled, 1)
-    walked = group.walked
-    least = dict(sizes)
-    if walked is not None:
-        least[walked] = min(128, extents[walked])
-    elif tile_bytes(group, least, bounds) > room // 2:
-        summed = [axis for axis in group.whole if AxisRole.SUMMED in group.axes.roles(axis) and can_walk(group.axes, group.items, axis)]
-        walked = max(summed, key=lambda axis: extents[axis], default=None)
-        if walked is not None:
-            least[walked] = min(128, extents[walked])
-    step = least.get(walked) if walked is not None else None
+    summed = [axis for axis in group.whole if AxisRole.SUMMED in group.axes.roles(axis) and can_walk(group.axes, group.items, axis)]
+    walked = group.walked or max(summed, key=lambda axis: (extents[axis], repr(axis)), default=None)
     columns = group.tiled[-1] if group.tiled and _is_last(group, group.tiled[-1]) else None
     rows = max((axis for axis in group.tiled if axis != columns), key=lambda axis: extents[axis], default=None)
-    product = any(isinstance(statement, Apply) and isinstance(TABLE.get(statement.op), Matmul) for statement in group.statements)
-    executors = max(1, context.arch.cores.total or 1)
-    current = dict(least)
-    tasks = math.prod(extents[axis] for axis in group.tiled)
-    most = {columns: 256 if product else 512, rows: 64}
-    while True:
-        grown = False
-        for axis in (columns, rows):
-            if axis is None or current[axis] >= min(most[axis], extents[axis]):
-                continue
-            tried = {**current, axis: min(current[axis] * 2, extents[axis])}
-            n = math.prod(math.ceil(extents[one] / tried[one]) for one in group.tiled)
-            if tile_bytes(group, tried, bounds) <= room // 2 and (n >= executors or tasks < executors):
-                current, grown = tried, True
-        if not grown:
-            break
-    for axis in group.tiled:
-        said = plan.said("tiles", name, names[axis])
-        plan = plan.with_choice("tiles", name, names[axis], current[axis], f"{tile_bytes(group, current, bounds)} of {room} bytes")
-        if said is not None and isinstance(said.value, int):
-            current[axis] = said.value
-    if walked is not None and step is not None:
-        reason = "no bound is known" if bound_of(group.axes, walked, bounds) is None else f"{extents[walked]} in one piece do not fit"
-        plan = plan.with_choice("inner", name, names[walked], step, reason)
-    return plan
+
+    def axis_of(axis: Dim, key: str) -> TileAxis:
+        said = plan.said(key, name, names[axis])
+        given = said.value if said is not None and isinstance(said.value, int) else None if axis in (rows, columns, walked) else 1
+        return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given)
+
+    axes = [axis_of(axis, "tiles") for axis in group.tiled]
+    if walked is not None:
+        axes.append(axis_of(walked, "inner"))
+    cut = {*group.tiled, walked}
+
+    def dims_of(found: Sequence[Dim | None]) -> tuple[str | int, ...]:
+        return tuple(1 if axis is None else names[axis] if axis in cut else extents.get(axis, 1) for axis in found)
+
+    values: dict[object, CutValue] = {}
+    ops: list[TileOp] = []
+
+    def value_of(value: ArrayView | Array, **marks: bool) -> str:
+        array = value.array if isinstance(value, ArrayView) else value
+        own = array.id in group.local
+        key: object = array.id if own else value
+        if key not in values:
+            found = group.axes.of_array(array) if own else group.axes.of_view(value if isinstance(value, ArrayView) else ArrayView(value))
+            values[key] = CutValue(f"{array.name}.{len(values)}", array.dtype, dims_of(found), loaded=not own and not marks)
+        if marks:
+            values[key] = replace(values[key], **marks)      # type: ignore[arg-type]
+        return values[key].name
+
+    def visit(item: Item, times: int) -> None:
+        match item:
+            case flow.Do(leaf):
+                count(leaf, times)
+            case flow.Loop(start=start, stop=stop, step=step, body=body):
+                turns = -(-planned_extent(sub(stop, start), context.sizes) // max(1, planned_extent(step, context.sizes)))
+                for inner in body.items:
+                    visit(inner, times * max(1, turns))
+            case _:
+                for inner in flow.children(item):
+                    assert isinstance(inner, flow.Sequence)
+                    for one in inner.items:
+                        visit(one, times)
+
+    def count(statement: Statement, times: int) -> None:
+        match statement:
+            case Apply(op, operands, results):
+                reads = tuple(value_of(view) for view in operands if isinstance(view, ArrayView))
+                ops.append(TileOp(op, tuple(value_of(array) for array in results), reads, times))
+            case Make(array):
+                value_of(array, held=True)
+            case Put(target, value):
+                source = (value_of(value),) if isinstance(value, ArrayView) else ()
+                ops.append(TileOp(_COPY, (value_of(target, stored=True) if target.array.id not in group.local else value_of(target.array),),
+                                  source, times))
+            case Show():
+                pass
+
+    for item in group.items:
+        visit(item, 1)
+    for array in group.outputs:
+        value_of(array, stored=True)
+    return GroupCosts(tuple(axes), tuple(values.values()), tuple(ops), walked)
+
+
+_COPY = "copy"      # no op: what a store moves
+
+
+def _line_of(group: KernelGroup) -> Span:
+    return group.statements[-1].span
 
 
 def _is_last(group: KernelGroup, axis: Dim) -> bool:

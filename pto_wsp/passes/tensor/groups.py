@@ -66,14 +66,15 @@ def group_of(items: Sequence[Item], users: Mapping[int, frozenset[int]], bounds:
         return None
     free = {axis for axis in every if not axes.roles(axis) & {AxisRole.SUMMED, AxisRole.WHOLE}}
     if not results:
-        results = [axes.of_array(defined[one]) for one in list(values)[-1:]]
+        shown = [axes.of_view(statement.value) for statement in statements if isinstance(statement, Show)]
+        results = shown or [axes.of_array(defined[one]) for one in list(values)[-1:]]
     largest = max(results, key=len, default=())
     tiled = tuple(dict.fromkeys(axis for axis in largest if axis is not None and axis in free
                                 and all(axis in result for result in results)))
     for statement in statements:
         tiled = tuple(axis for axis in tiled if axis not in _computed_again_along(axes, statement, tiled, outputs))
     whole = every - set(tiled)
-    unbounded = [axis for axis in whole if bound_of(axes, axis, bounds) is None]
+    unbounded = [axis for axis in whole if bound_of(axes, axis, bounds) is None and not _is_rows_of(statements[0])]
     walked = None
     if unbounded:
         if len(unbounded) > 1 or not walks or not can_walk(axes, items, unbounded[0]):
@@ -119,8 +120,7 @@ def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
 
 def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: frozenset[int]) -> bool:
     """Tell whether memory is read and written in one way only, and nothing stands there that needs a task of its own."""
-    alone = any(isinstance(statement, Show) or (isinstance(statement, Apply) and statement.op == ROWS_OF) for statement in statements)
-    if alone and len(statements) > 1:
+    if any(_is_rows_of(statement) for statement in statements) and len(statements) > 1:
         return False
     written: dict[int, ArrayView] = {}
     for statement in statements:
@@ -140,6 +140,11 @@ def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: f
     return all(may_be_inside(item, inside) for item in items if not isinstance(item, flow.Do))
 
 
+def _is_rows_of(statement: Statement) -> bool:
+    """Tell whether a statement is `rows_of`, which reads its whole table in one task, however long the table is."""
+    return isinstance(statement, Apply) and statement.op == ROWS_OF
+
+
 def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
     """Tell whether a loop or choice may be part of a kernel: it writes the kernel's own state, and no index of it reads a table."""
     loops: set[object] = set()
@@ -149,9 +154,7 @@ def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
         scalars = [one for evaluation in flow.evaluations(inner) for one in evaluation.scalars]
         if isinstance(inner, flow.Do):
             statement = inner.leaf
-            if isinstance(statement, Show) or (isinstance(statement, Put) and statement.target.array.id not in inside):
-                return False
-            if isinstance(statement, Apply) and statement.op == ROWS_OF:
+            if _is_rows_of(statement) or (isinstance(statement, Put) and statement.target.array.id not in inside):
                 return False
             scalars.extend(scalars_of(statement))
         if any(elements_in((one,)) and vars_in((one,)) & loops for one in scalars):

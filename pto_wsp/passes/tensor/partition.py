@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pto_wsp.errors import InternalError
+from pto_wsp.errors import InternalError, UnboundedAxisError
 from pto_wsp.ir import flow
 from pto_wsp.ir.names import Names
-from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, minimum, sub
+from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, minimum, print_scalar, sub
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
@@ -31,12 +31,14 @@ from pto_wsp.ir.tensor_function import (
     Statement,
     TensorFunction,
     TileCut,
+    arrays_defined,
+    views_read,
 )
 from pto_wsp.ir.view import Cut
-from pto_wsp.passes.tensor.axes import statements_of
+from pto_wsp.passes.tensor.axes import Axes, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import least_bytes, room_of
 from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, made_by, users_of, with_views
-from pto_wsp.passes.tensor.groups import KernelGroup, group_of
+from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.schedule.tiling import TilePlan
@@ -282,7 +284,22 @@ class _Partition:
         return taken if self._place(parts, waiting, members) else None
 
     def _refuse(self, item: Item) -> KernelGroup:
-        raise InternalError(f"no kernel can compute {item}")
+        """Raise the error of a statement that no kernel can compute: an axis that must be whole has no bound."""
+        assert isinstance(item, flow.Do)
+        statement = item.leaf
+        axes = Axes((item,), frozenset(defined_by((item,))))
+        views = [*views_read(statement), *(ArrayView(array) for array in arrays_defined(statement))]
+        for view in views:
+            for axis, extent in zip(axes.of_view(view), view.shape, strict=True):
+                if axis is not None and axes.roles(axis) and bound_of(axes, axis, self._bounds) is None:
+                    name = print_scalar(extent)
+                    done = f"`{statement.op}`" if isinstance(statement, Apply) else "this"
+                    raise UnboundedAxisError(
+                        f"{done} needs the whole of an axis at once, and nothing bounds the axis", statement.span,
+                        expected="an extent that is a number, or a symbol with a bound", found=f"{name}, of `{view.array.name}`",
+                        help=f"tt.assume({name} <= 4096), checked at each call" if isinstance(extent, SymbolRef)
+                        else "cut the axis into blocks of a known size, x[j:j + 128]")
+        raise InternalError(f"no kernel can compute {statement}")
 
     def _asked_name(self, item: Item) -> str:
         for statement in statements_of((item,)):
@@ -321,7 +338,7 @@ def _producers(parts: Sequence[_Cluster], effects: Effects) -> Iterator[frozense
         yield frozenset(every[-1:])
 
 
-_WHOLE = 256      # elements along axes that may be whole in a task for the sake of one kernel fewer
+_WHOLE = 1 << 14      # elements along axes that may be whole in a task for the sake of one kernel fewer
 
 
 def _asked_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
