@@ -26,6 +26,7 @@ from pto_wsp.ir.tensor_function import (
     Statement,
     TensorFunction,
     limit_of,
+    views_read,
 )
 from pto_wsp.passes.tensor.axes import AxisRole, Dim
 from pto_wsp.passes.tensor.effects import elements_in, users_of
@@ -34,6 +35,8 @@ from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, rank_tiles
 from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.schedule.tiling_entries import PlanEntry
+from pto_wsp.schedule.tiling_file import GroupCost
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
@@ -73,6 +76,11 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
         for k, axis in enumerate(group.axes.of_array(array)):
             if axis is not None:
                 names.setdefault(axis, str(k))
+    for statement in group.statements:
+        if isinstance(statement, Put) and statement.target.array.id not in group.local:
+            for k, axis in enumerate(group.axes.of_view(statement.target)):
+                if axis is not None and axis not in names and str(k) not in names.values():
+                    names[axis] = str(k)
     others = [axis for axis in (*group.tiled, *group.whole) if axis not in names]
     for k, axis in enumerate(sorted(others, key=repr)):
         names[axis] = f"inner{k or ''}"
@@ -81,6 +89,33 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
         if isinstance(extent, SymbolRef):
             names[axis] = extent.name
     return names
+
+
+def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim | None = None) -> PlanEntry | None:
+    """Return what the plan says of a group, or of one of its axes: under the group's name, or under that of a value that it computes."""
+    written = [statement.target.array for statement in group.statements if isinstance(statement, Put)]
+    arrays = [*group.outputs, *written, *(array for one in group.statements if isinstance(one, Apply) for array in one.results)]
+    if axis is None:
+        return plan.said(key, name, "", [(array.name, "") for array in arrays])
+    also = [(array.name, _axis_key(array, k)) for array in arrays for k, one in enumerate(_axes_of(group, array)) if one == axis]
+    for statement in group.statements:
+        for view in views_read(statement):
+            if view.array.id not in group.local and not view.steps:
+                also.extend((group_value, f"{view.array.name}:{k}") for k, one in enumerate(group.axes.of_view(view)) if one == axis
+                            for group_value in (name, *(array.name for array in arrays)))
+    own = axis_names(group)[axis]
+    if key == "inner" and axis not in group.tiled:
+        also.extend((one, "k") for one in (name, *(array.name for array in arrays)))
+    return plan.said(key, name, own, also)
+
+
+def _axes_of(group: KernelGroup, array: Array) -> tuple[Dim | None, ...]:
+    return group.axes.of_array(array) if array.id in group.local else group.axes.of_view(ArrayView(array))
+
+
+def _axis_key(array: Array, k: int) -> str:
+    extent = array.shape[k]
+    return extent.name if isinstance(extent, SymbolRef) else str(k)
 
 
 def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
@@ -106,8 +141,12 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, context: TensorContex
                          found=str(ranking.refused), help="take axes apart that are whole in a task, or name a group of fewer values")
     tiles = {axis.name: axis.given or chosen.tiles[axis.name] for axis in costs.axes}
     for axis in group.tiled:
-        plan = plan.with_choice("tiles", name, names[axis], tiles[names[axis]], ranking.reason)
-    if costs.walked is not None:
+        if said_of(plan, "tiles", name, group, axis) is None:
+            plan = plan.with_choice("tiles", name, names[axis], tiles[names[axis]], ranking.reason)
+    whole = tuple(names[axis] for axis in group.whole if axis != costs.walked and group.axes.extent(axis) != Const(1))
+    plan = plan.with_cost(GroupCost(name, tuple(dict.fromkeys(op.op for op in costs.ops if op.op != _COPY)), ranking.unit, whole,
+                                    chosen.n_tasks, chosen.cycles))
+    if costs.walked is not None and said_of(plan, "inner", name, group, costs.walked) is None:
         step, extent = tiles[names[costs.walked]], group.axes.extent(costs.walked)
         if extent != Const(step):
             plan = plan.with_choice("inner", name, names[costs.walked], step, ranking.reason)
@@ -131,11 +170,13 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
     summed = [axis for axis in group.whole if AxisRole.SUMMED in group.axes.roles(axis) and can_walk(group.axes, group.items, axis)]
     walked = group.walked or max(summed, key=lambda axis: (extents[axis], repr(axis)), default=None)
     columns = group.tiled[-1] if group.tiled and _is_last(group, group.tiled[-1]) else None
-    rows = max((axis for axis in group.tiled if axis != columns), key=lambda axis: extents[axis], default=None)
+    flat = said_of(plan, "flat", name, group)
+    asked = flat.first if flat is not None and isinstance(flat.first, tuple) else ()
+    rows = max((axis for axis in group.tiled if axis != columns), key=lambda axis: (names[axis] in asked, extents[axis]), default=None)
 
     def axis_of(axis: Dim, key: str) -> TileAxis:
-        said = plan.said(key, name, names[axis])
-        given = said.value if said is not None and isinstance(said.value, int) else None if axis in (rows, columns, walked) else 1
+        said = said_of(plan, key, name, group, axis)
+        given = said.first if said is not None and isinstance(said.first, int) else None if axis in (rows, columns, walked) else 1
         return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given)
 
     axes = [axis_of(axis, "tiles") for axis in group.tiled]

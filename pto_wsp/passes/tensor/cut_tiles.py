@@ -13,12 +13,12 @@ A summed axis that is walked becomes a loop inside the task, which adds the sums
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.scalar import Const, Scalar, Var, add, ceil_div, minimum, mul, sub
+from pto_wsp.ir.scalar import Const, Op, Scalar, Var, add, binary, ceil_div, minimum, mul, sub
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
@@ -40,8 +40,8 @@ from pto_wsp.ops.entries import cast, elementwise
 from pto_wsp.ops.entry import Finish, Identity
 from pto_wsp.ops.spec import ColReduce, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import ARANGE, TAKE, Dim
-from pto_wsp.passes.tensor.choose_tiles import axis_names
+from pto_wsp.passes.tensor.axes import ARANGE, TAKE, AxisRole, Dim
+from pto_wsp.passes.tensor.choose_tiles import axis_names, said_of
 from pto_wsp.passes.tensor.effects import highest_id, users_of
 from pto_wsp.passes.tensor.groups import KernelGroup, group_of
 from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
@@ -49,6 +49,7 @@ from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import substituted
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.source import Span
+from pto_wsp.values import dataclass
 
 
 def cut_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
@@ -80,6 +81,16 @@ class _Cutting:
         return replace(body, items=tuple(items))
 
 
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A part of an axis that one loop of tasks runs over: `count` tiles of `size`, the first at `start`. `short`: the last may be shorter."""
+
+    start: Scalar
+    count: Scalar
+    size: int
+    short: bool
+
+
 class _GroupCut:
     """The items of one group in tiled form."""
 
@@ -88,57 +99,96 @@ class _GroupCut:
         self._name = name
         self._group = group
         self._bounds = bounds
-        names = axis_names(group)
-        self._sizes: dict[Dim, int] = {}
+        self._plain = name.replace(".", "_").replace("#", "_")
+        self._names = axis_names(group)
+        self._plan = plan
+        self._segments = {axis: self._segments_of(axis) for axis in group.tiled}
+        self._walked = next((axis for axis in sorted(group.whole, key=repr) if AxisRole.SUMMED in group.axes.roles(axis)
+                             and self._step_of(axis) is not None), None)
+        order = said_of(plan, "order", name, group)
+        asked = order.first if order is not None and isinstance(order.first, tuple) else ()
+        place = {one: at for at, one in enumerate(asked)}
+        self._order = sorted(group.tiled, key=lambda axis: place.get(self._names[axis], len(place)))
+        self._now: dict[Dim, _Segment] = {}
         self._vars: dict[Dim, Var] = {}
-        for axis in group.tiled:
-            said = plan.said("tiles", name, names[axis])
-            assert said is not None and isinstance(said.value, int)
-            self._sizes[axis] = said.value
-            label = f"{names[axis]}_i" if not names[axis].isdigit() else f"{name.replace('.', '_').replace('#', '_')}_{names[axis]}"
-            self._vars[axis] = Var(label, cutting.fresh())
-        self._walked = next((axis for axis in group.whole if plan.said("inner", name, names[axis]) is not None), None)
-        if self._walked is not None:
-            said = plan.said("inner", name, names[self._walked])
-            assert said is not None and isinstance(said.value, int)
-            self._sizes[self._walked] = said.value
-            self._vars[self._walked] = Var(f"{name.replace('.', '_').replace('#', '_')}_step", cutting.fresh())
         self._tiles: dict[int, Array] = {}
+        self._again = False
+
+    def _step_of(self, axis: Dim) -> int | None:
+        said = said_of(self._plan, "inner", self._name, self._group, axis)
+        if said is None or not isinstance(said.first, int) or self._group.axes.extent(axis) == Const(said.first):
+            return None
+        return said.first
+
+    def _segments_of(self, axis: Dim) -> tuple[_Segment, ...]:
+        """Return the loops of tasks over an axis: one with a short last tile, or one for each of the sizes that the plan's `tails` has."""
+        said = said_of(self._plan, "tiles", self._name, self._group, axis)
+        assert said is not None and isinstance(said.first, int)
+        extent, size = self._group.axes.extent(axis), said.first
+        tails = said_of(self._plan, "tails", self._name, self._group, axis)
+        sizes = [one for one in (tails.first if tails is not None and isinstance(tails.first, tuple) else ()) if isinstance(one, int)]
+        if not sizes or (isinstance(extent, Const) and int(extent.value) % size == 0):
+            return (_Segment(Const(0), ceil_div(extent, Const(size)), size, True),)
+        segments: list[_Segment] = []
+        start: Scalar = Const(0)
+        for one in sizes:
+            rest = sub(extent, start)
+            last = one == sizes[-1] and one != 1
+            count = ceil_div(rest, Const(one)) if last else binary(Op.FLOORDIV, rest, Const(one))
+            segments.append(_Segment(start, count, one, last))
+            start = add(start, mul(count, Const(one)))
+        return tuple(segments)
 
     def items(self) -> list[Item]:
+        """Return the memory of the group's results, then its loops of tasks."""
         group = self._group
+        made: list[Item] = [flow.Do(Make(array, None, self._span_of(array))) for array in group.outputs]
+        return [*made, *self._nested(self._order)]
+
+    def _nested(self, axes: Sequence[Dim]) -> list[Item]:
+        """Return the loops over axes, the first of them outermost, around a task; axes with several segments give several loops."""
+        if not axes:
+            return self._task()
+        axis = axes[0]
+        items: list[Item] = []
+        for segment in self._segments[axis]:
+            label = f"{self._names[axis]}_i" if not self._names[axis].isdigit() else f"{self._plain}_{self._names[axis]}"
+            self._now[axis], self._vars[axis] = segment, Var(label, self._cutting.fresh())
+            inside: Body = flow.Sequence(tuple(self._nested(axes[1:])))
+            if segment.count == Const(1):
+                items.extend(substituted(inside, {self._vars[axis]: Const(0)}).items)
+            elif segment.count != Const(0):
+                items.append(flow.Loop(self._vars[axis], Const(0), segment.count, Const(1), False, inside, BodyNote()))
+        return items
+
+    def _task(self) -> list[Item]:
+        """Return the items of one task."""
+        group = self._group
+        self._tiles = {}
+        if self._walked is not None:
+            step = self._step_of(self._walked)
+            assert step is not None
+            self._now[self._walked] = _Segment(Const(0), ceil_div(group.axes.extent(self._walked), Const(step)), step, True)
+            self._vars[self._walked] = Var(f"{self._plain}_step", self._cutting.fresh())
         inside = self._walk_items() if self._walked is not None else [self._item(item) for item in group.items]
-        made: list[Item] = []
         for array in group.outputs:
-            made.append(flow.Do(Make(array, None, self._span_of(array))))
             if self._walked is None or self._walked not in group.axes.of_array(array):
                 inside.append(self._stored(array))
-        body: Body = flow.Sequence(tuple(inside))
-        for axis in reversed(group.tiled):
-            count = self._count(axis)
-            if count == Const(1):
-                body = _without(body, self._vars[axis])
-                continue
-            loop = flow.Loop(self._vars[axis], Const(0), count, Const(1), False, body, BodyNote())
-            body = flow.Sequence((loop,))
-        return [*made, *body.items]
+        self._again = True
+        return inside
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
-    def _count(self, axis: Dim) -> Scalar:
-        return ceil_div(self._group.axes.extent(axis), Const(self._sizes[axis]))
-
     def _step(self, axis: Dim | None, dim: int) -> ArrayStep | None:
         """Return the step from dimension `dim` to the tile of the task; None for an axis that is whole."""
-        if axis is None or axis not in self._sizes:
+        if axis is None or axis not in self._now:
             bound = None if axis is None else self._bounds.get(getattr(self._group.axes.extent(axis), "name", ""))
             return None if bound is None else TileCut(dim, Const(0), bound)
-        size, start = self._sizes[axis], mul(self._vars[axis], Const(self._sizes[axis]))
-        extent = self._group.axes.extent(axis)
-        if extent == Const(size):
+        segment, extent = self._now[axis], self._group.axes.extent(axis)
+        if extent == Const(segment.size):
             return None
-        if size == 1 or (isinstance(extent, Const) and int(extent.value) % size == 0):
-            return Cut(dim, start, add(start, Const(size)))
-        return TileCut(dim, start, size)
+        start = add(segment.start, mul(self._vars[axis], Const(segment.size)))
+        whole = not segment.short or segment.size == 1 or (isinstance(extent, Const) and int(extent.value) % segment.size == 0)
+        return Cut(dim, start, add(start, Const(segment.size))) if whole else TileCut(dim, start, segment.size)
 
     def _extent(self, axis: Dim | None, own: Scalar) -> Scalar:
         """Return the extent of a tile along an axis."""
@@ -160,7 +210,7 @@ class _GroupCut:
             axes = self._group.axes.of_array(array)
             shape = tuple(self._extent(axis, extent) for axis, extent in zip(axes, array.shape, strict=True))
             shared = array in self._group.outputs
-            self._tiles[array.id] = replace(array, id=self._cutting.fresh() if shared else array.id, shape=shape,
+            self._tiles[array.id] = replace(array, id=self._cutting.fresh() if shared or self._again else array.id, shape=shape,
                                             name=f"{array.name}.tile" if shared else array.name)
         return self._tiles[array.id]
 
@@ -221,9 +271,10 @@ class _GroupCut:
         start, step = statement.operands
         assert not isinstance(start, ArrayView) and not isinstance(step, ArrayView)
         axis = self._group.axes.of_array(statement.results[0])[-1]
-        if axis is None or axis not in self._sizes:
+        if axis is None or axis not in self._now:
             return statement.operands
-        return add(start, mul(mul(self._vars[axis], Const(self._sizes[axis])), step)), step
+        first = add(self._now[axis].start, mul(self._vars[axis], Const(self._now[axis].size)))
+        return add(start, mul(first, step)), step
 
     # -- walked sums ---------------------------------------------------------------------------------------------------
     def _walk_items(self) -> list[Item]:
@@ -256,8 +307,8 @@ class _GroupCut:
                 sums.update(array.id for array in (statement.results if isinstance(statement, Apply) else ()))
             else:
                 before.append(self._item(item))
-        count = self._count(axis)
-        loop: Item = flow.Loop(self._vars[axis], Const(0), count, Const(1), True, flow.Sequence(tuple(steps)), BodyNote(self._name))
+        inside: Body = flow.Sequence(tuple(steps))
+        loop: Item = flow.Loop(self._vars[axis], Const(0), self._now[axis].count, Const(1), True, inside, BodyNote(self._name))
         return [*before, loop, *after]
 
     def _summed(self, statement: Apply) -> tuple[Item, list[Item], list[Item]]:
@@ -325,9 +376,3 @@ def _number(identity: Identity, dtype: DType) -> int | float:
     unsigned = str(dtype).startswith("u")
     lowest, highest = (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     return lowest if sign < 0 else highest
-
-
-def _without(body: Body, var: Var) -> Body:
-    """Return a body in which a loop variable is 0: its loop has one turn."""
-    return substituted(body, {var: Const(0)})
-
