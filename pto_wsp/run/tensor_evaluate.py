@@ -107,7 +107,8 @@ class TensorRun:
                 raise ArrayBindingError(f"an array does not fit `{param.array.name}`", here(), expected=type_text(param.array),
                                         found=f"{list(array.shape)} {array.dtype}")
         self.named |= scalars
-        self.numbers.update(symbols_of(function, [array.shape for array in arrays]))
+        for symbol, size in symbols_of(function, [array.shape for array in arrays]).items():
+            self.numbers[symbol] = size
         for param, array in zip(function.params, arrays, strict=True):
             if tuple(map(self.whole, param.array.shape)) != array.shape:
                 raise ArrayBindingError(f"an array does not fit `{param.array.name}`", here(), expected=type_text(param.array),
