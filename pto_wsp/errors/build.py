@@ -123,3 +123,10 @@ class MissingLibraryError(PtoError):
     cause = "A call needs a library that this package uses where it is there, and it is not installed."
     example = "program.graph.to_networkx()  # without networkx"
     fix = "Install it; the error says how."
+
+
+class CompileForbiddenError(PtoError):
+    code = "C118"
+    cause = "A call would have had to compile, in a block that forbids it."
+    example = "with tt.no_compile(): f(x)  # the first call with such an x"
+    fix = "Call the function once with arguments of these types before the block; f.compiled lists what is there."
