@@ -83,7 +83,7 @@ class _Cutting:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """A part of an axis that one loop of tasks runs over: `count` tiles of `size`, the first at `start`. `short`: the last may be shorter."""
+    """A part of an axis that one loop of tasks runs over: `count` tiles of `size`, from `start` on. `short`: the last may be shorter."""
 
     start: Scalar
     count: Scalar
@@ -307,8 +307,8 @@ class _GroupCut:
                 sums.update(array.id for array in (statement.results if isinstance(statement, Apply) else ()))
             else:
                 before.append(self._item(item))
-        inside: Body = flow.Sequence(tuple(steps))
-        loop: Item = flow.Loop(self._vars[axis], Const(0), self._now[axis].count, Const(1), True, inside, BodyNote(self._name))
+        turn: Body = flow.Sequence(tuple(steps))
+        loop: Item = flow.Loop(self._vars[axis], Const(0), self._now[axis].count, Const(1), True, turn, BodyNote(self._name))
         return [*before, loop, *after]
 
     def _summed(self, statement: Apply) -> tuple[Item, list[Item], list[Item]]:
