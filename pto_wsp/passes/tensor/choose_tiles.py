@@ -127,7 +127,7 @@ def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
         return sizes.get("", 256)
 
     def leaf(node: Scalar) -> int:
-        return sizes.get(node.name, 1024) if isinstance(node, SymbolRef) else 1024
+        return sizes.get(node.name, 1024) if isinstance(node, SymbolRef) else 0      # a loop variable, at its first turn
     return max(1, int(evaluate(extent, leaf)))
 
 
@@ -177,6 +177,8 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
     def axis_of(axis: Dim, key: str) -> TileAxis:
         said = said_of(plan, key, name, group, axis)
         given = said.first if said is not None and isinstance(said.first, int) else None if axis in (rows, columns, walked) else 1
+        if key == "inner" and given is None and group.walked is None and (context.arch.neutral or context.arch.cores.shared):
+            given = extents[axis]       # a CPU sums a long axis in one piece: its caches bound no tile
         return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given)
 
     axes = [axis_of(axis, "tiles") for axis in group.tiled]

@@ -37,13 +37,14 @@ from pto_wsp.ir.tensor_function import (
 )
 from pto_wsp.ir.view import Cut
 from pto_wsp.ops.entries import cast, elementwise
-from pto_wsp.ops.entry import Finish, Identity
+from pto_wsp.ops.entry import Finish
 from pto_wsp.ops.spec import ColReduce, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ARANGE, TAKE, AxisRole, Dim
+from pto_wsp.passes.tensor.carried import carried_ops
 from pto_wsp.passes.tensor.choose_tiles import axis_names, said_of
 from pto_wsp.passes.tensor.effects import highest_id, users_of
-from pto_wsp.passes.tensor.groups import KernelGroup, group_of
+from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import substituted
@@ -116,9 +117,10 @@ class _GroupCut:
 
     def _step_of(self, axis: Dim) -> int | None:
         said = said_of(self._plan, "inner", self._name, self._group, axis)
-        if said is None or not isinstance(said.first, int) or self._group.axes.extent(axis) == Const(said.first):
+        if said is None or not isinstance(said.first, int):
             return None
-        return said.first
+        bound = bound_of(self._group.axes, axis, self._bounds)
+        return None if bound is not None and bound <= said.first else said.first
 
     def _segments_of(self, axis: Dim) -> tuple[_Segment, ...]:
         """Return the loops of tasks over an axis: one with a short last tile, or one for each of the sizes that the plan's `tails` has."""
@@ -325,7 +327,7 @@ class _GroupCut:
         operands = changed.operands
         start: int | float = 0
         if isinstance(entry, RowReduce | ColReduce):
-            op, joined, start = _carried(entry, wide)
+            op, joined, start = carried_ops(entry, wide)
             source = operands[0]
             assert isinstance(source, ArrayView)
             if source.dtype is not wide:
@@ -353,26 +355,3 @@ class _GroupCut:
             value = narrow
         self._tiles[statement.results[0].id] = value
         return flow.Do(Make(carried, start, statement.span)), inside, end
-
-
-def _carried(entry: RowReduce | ColReduce, dtype: DType) -> tuple[str, str, int | float]:
-    """Return the op that reduces a step, the op that joins two steps, and the number that the sum starts from."""
-    reduce = entry.name
-    if entry.finish is Finish.DIVIDE_BY_COUNT:
-        reduce = next(one.name for one in TABLE.values() if type(one) is type(entry) and isinstance(one, RowReduce | ColReduce)
-                      and one.identity is Identity.ZERO and one.finish is Finish.NONE)
-    joined = {Identity.ZERO: elementwise.add, Identity.ONE: elementwise.mul, Identity.LOWEST: elementwise.maximum,
-              Identity.HIGHEST: elementwise.minimum}[entry.identity]
-    return reduce, joined.name, _number(entry.identity, dtype)
-
-
-def _number(identity: Identity, dtype: DType) -> int | float:
-    if identity in (Identity.ZERO, Identity.ONE):
-        return int(identity is Identity.ONE) if dtype.is_integer else float(identity is Identity.ONE)
-    sign = -1 if identity is Identity.LOWEST else 1
-    if not dtype.is_integer:
-        return sign * float("inf")
-    bits = 8 * dtype.nbytes
-    unsigned = str(dtype).startswith("u")
-    lowest, highest = (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    return lowest if sign < 0 else highest
