@@ -532,6 +532,13 @@ class TensorTrace:
             result = result.then(tf.Pick(result.rank + back, Const(0)))
         return result
 
+    def counted(self, extent: Scalar, dtype: DType, start: Scalar = Const(0), step: Scalar = Const(1)) -> TensorValue:
+        """Return start, start + step, …, as many as the extent."""
+        apart = step != Const(0)
+        kept = (Contract.INJECTIVE,) if apart else ()
+        rising = (Contract.MONOTONE,) if isinstance(step, Const) and step.value >= 0 else ()
+        return self.apply("arange", (start, step), (extent,), dtype, contracts=(*kept, *rising) if dtype.is_integer else ())
+
     def filled(self, where: str, number: object, shape: tf.Extents, dtype: DType) -> TensorValue:
         """Return a value of one number."""
         return self.apply("full", (self.weak(where, number, dtype),), shape, dtype)
