@@ -312,7 +312,7 @@ def cumsum(x: object, axis: object = None, dtype: object = None, *, dim: object 
     if axis is None and dim is None:
         value, axis = refolded(value, (product(value.extents),)), 0
     trace = current_trace("cumsum")
-    return along("cumsum", value, axis, dim, lambda v: trace.apply("cumsum", (v,), v.extents, v.dtype))
+    return along("cumsum", value, axis, dim, lambda v: trace.apply("cumsum", (v,), v.extents, v.dtype, (("axis", 1),)))
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------

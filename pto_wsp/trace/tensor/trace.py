@@ -45,7 +45,7 @@ from pto_wsp.ops.entries.movement import transpose
 from pto_wsp.ops.entry import Attrs, activate, dtype_attr
 from pto_wsp.ops.rounding import print_dtypes
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, RowReduce
-from pto_wsp.ops.table import find
+from pto_wsp.ops.table import TABLE, find
 from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import Span, here
 from pto_wsp.trace.kernel.trace import weak_number
@@ -390,7 +390,7 @@ class TensorTrace:
         views = tuple(operand.view if isinstance(operand, TensorValue) else operand for operand in operands)
         made: list[Storage] = []
         for (shape, dtype, contracts), name in zip(results, names, strict=True):
-            found, named = self.names.of_value(op.strip("_"), self.root) if name is None else (name, False)
+            found, named = self.names.of_value(_word(op), self.root) if name is None else (name, False)
             made.append(self.storage(found, shape, dtype, Kind.RESULT, contracts=contracts, named=named))
         self.blocks.append(tf.Apply(op, views, tuple(each.array for each in made), attrs, self.group, here()))  # type: ignore[arg-type]
         return tuple(TensorValue(self, each) for each in made)
@@ -610,6 +610,12 @@ def place_of(view: tf.ArrayView, index: tuple[Scalar, ...]) -> tuple[Scalar, ...
                     place.insert(0, s.binary(Op.MOD, flat, extent))
                     flat = s.binary(Op.FLOORDIV, flat, extent)
     return tuple(map(simplified, place))
+
+
+def _word(op: str) -> str:
+    """Return how a value inside an expression is called after its op: `mean` of rowmean and colmean."""
+    entry = TABLE.get(op)
+    return op[3:] if isinstance(entry, RowReduce | ColReduce) else op.strip("_")
 
 
 def _has_shape(value: object) -> bool:
