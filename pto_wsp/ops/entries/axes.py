@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from pto_wsp.errors import ArityError, TileAxisError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries.compare import ne
 from pto_wsp.ops.entries.elementwise import div, maximum, minimum, mul, sub
@@ -221,10 +222,17 @@ def _variance(name: str, x: object, axis: object, ddof: object, keepdims: object
     tile = tile_of(name, x, FLOATS)
     wide = computed(tile)
     away = sub(wide, _reduced(wide, at, rowmean, colmean))
-    count = tile.shape[0] * tile.shape[1] if at is None else tile.shape[at]
+    count = tile.shape[-2] * tile.shape[-1] if at is None else tile.shape[at - 2]
     total = _reduced(mul(away, away), at, rowsum, colsum)
-    spread = div(total, float(count - less if count > less else 0))
+    spread = div(total, _lessened(count, less))
     return in_dtype(sqrt(spread) if name == "std" else spread, tile.dtype)
+
+
+def _lessened(count: int | Symbolic, less: int) -> float | Symbolic:
+    """Return count - less, at least 0, as a number to divide floats by."""
+    if isinstance(count, Symbolic):
+        return (count - less).max(0) if less else count
+    return float(count - less if count > less else 0)
 
 
 FORMULAS = (same(sum, synonyms=("reduce_sum", "total"), tail=Fill.ZERO), same(prod, tail=Fill.ONE), same(mean),

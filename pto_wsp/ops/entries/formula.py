@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entry import Operand, active
@@ -52,7 +51,7 @@ def tile_of(name: str, x: object, dtypes: tuple[DType, ...], hint: str = "") -> 
     """
     emitter = active(name)
     value = emitter.read(typing.require_tile(name, x))
-    typing.check_dtype(name, TileType(*value.shape, value.dtype), dtypes, hint)
+    typing.check_dtype(name, value, dtypes, hint)
     return value
 
 

@@ -45,7 +45,7 @@ from pto_wsp.ops.entries.movement import transpose
 from pto_wsp.ops.entry import Attrs, activate, dtype_attr
 from pto_wsp.ops.rounding import print_dtypes
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, RowReduce
-from pto_wsp.ops.table import find
+from pto_wsp.ops.table import TABLE, find
 from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import Span, here
 from pto_wsp.trace.kernel.trace import weak_number
@@ -390,7 +390,7 @@ class TensorTrace:
         views = tuple(operand.view if isinstance(operand, TensorValue) else operand for operand in operands)
         made: list[Storage] = []
         for (shape, dtype, contracts), name in zip(results, names, strict=True):
-            found, named = self.names.of_value(op.strip("_"), self.root) if name is None else (name, False)
+            found, named = self.names.of_value(_word(op), self.root) if name is None else (name, False)
             made.append(self.storage(found, shape, dtype, Kind.RESULT, contracts=contracts, named=named))
         self.blocks.append(tf.Apply(op, views, tuple(each.array for each in made), attrs, self.group, here()))  # type: ignore[arg-type]
         return tuple(TensorValue(self, each) for each in made)
@@ -532,6 +532,13 @@ class TensorTrace:
             result = result.then(tf.Pick(result.rank + back, Const(0)))
         return result
 
+    def counted(self, extent: Scalar, dtype: DType, start: Scalar = Const(0), step: Scalar = Const(1)) -> TensorValue:
+        """Return start, start + step, …, as many as the extent."""
+        apart = step != Const(0)
+        kept = (Contract.INJECTIVE,) if apart else ()
+        rising = (Contract.MONOTONE,) if isinstance(step, Const) and step.value >= 0 else ()
+        return self.apply("arange", (start, step), (extent,), dtype, contracts=(*kept, *rising) if dtype.is_integer else ())
+
     def filled(self, where: str, number: object, shape: tf.Extents, dtype: DType) -> TensorValue:
         """Return a value of one number."""
         return self.apply("full", (self.weak(where, number, dtype),), shape, dtype)
@@ -603,6 +610,12 @@ def place_of(view: tf.ArrayView, index: tuple[Scalar, ...]) -> tuple[Scalar, ...
                     place.insert(0, s.binary(Op.MOD, flat, extent))
                     flat = s.binary(Op.FLOORDIV, flat, extent)
     return tuple(map(simplified, place))
+
+
+def _word(op: str) -> str:
+    """Return how a value inside an expression is called after its op: `mean` of rowmean and colmean."""
+    entry = TABLE.get(op)
+    return op[3:] if isinstance(entry, RowReduce | ColReduce) else op.strip("_")
 
 
 def _has_shape(value: object) -> bool:

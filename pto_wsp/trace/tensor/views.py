@@ -291,19 +291,19 @@ def put(trace: TensorTrace, target: TensorValue, new: object) -> None:
     """Append a write of a value, which broadcasts, to a view."""
     value = fitting(trace, f"`{target.name}[...] =`", new, target)
     if isinstance(value, TensorValue):
-        shape = trace.joined_shapes(f"`{target.name}[...] =`", [(repr(target), target.extents), (repr(value), _trimmed(value, target.rank))])
+        value = _trimmed(value, target.rank)
+        shape = trace.joined_shapes(f"`{target.name}[...] =`", [(repr(target), target.extents), (repr(value), value.extents)])
         if len(shape) > target.rank or not all(trace.are_same(a, b) for a, b in zip(shape, target.extents, strict=True)):
             raise ExtentError(f"`{target.name}[...] =`: the value is larger than the part", here(), expected=repr(target), found=repr(value))
         value = _apart(trace, value, target)
     _append(trace, target, value, None, False)
 
 
-def _trimmed(value: TensorValue, rank: int) -> tf.Extents:
-    """Return a shape without the leading extents of 1 that NumPy drops where it assigns."""
-    extents = value.extents
-    while len(extents) > rank and extents[0] == Const(1):
-        extents = extents[1:]
-    return extents
+def _trimmed(value: TensorValue, rank: int) -> TensorValue:
+    """Return a value without the leading dimensions of extent 1 that NumPy drops where it assigns."""
+    while value.rank > rank and value.extents[0] == Const(1):
+        value = value.then(Pick(0, Const(0)))
+    return value
 
 
 def _apart(trace: TensorTrace, value: TensorValue, target: TensorValue) -> TensorValue:
@@ -329,8 +329,9 @@ def put_by_table(trace: TensorTrace, part: PartOfTensor, new: object, *, add: bo
                 value = value.then(tf.Insert(0))
             order = (*range(dim, dim + table.rank), *range(dim), *range(dim + table.rank, value.rank))
             value = value.then(Permute(order))
-        joined = trace.joined_shapes(f"`{target.name}[table] =`", [(repr(target), shape), (repr(value), _trimmed(value, len(shape)))])
-        if not all(trace.are_same(a, b) for a, b in zip(joined, shape, strict=True)):
+        value = _trimmed(value, len(shape))
+        joined = trace.joined_shapes(f"`{target.name}[table] =`", [(_shown_shape(shape), shape), (repr(value), value.extents)])
+        if len(joined) > len(shape) or not all(trace.are_same(a, b) for a, b in zip(joined, shape, strict=True)):
             raise ExtentError(f"`{target.name}[table] =`: the value is larger than the places", here(), expected=_shown_shape(shape),
                               found=repr(value))
         value = _apart(trace, value, target)

@@ -1,0 +1,162 @@
+"""Find what NumPy's and torch's functions and methods mean on traced tensors.
+
+`np.` functions and methods mean NumPy's; `torch.` functions torch's: split by size, std with n - 1, max along a dimension a pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+
+from pto_wsp.calls import bind
+from pto_wsp.errors import TensorFunctionError, UnknownNameError
+from pto_wsp.ops import array_names
+from pto_wsp.ops.entries import formulas
+from pto_wsp.ops.spec import Elementwise
+from pto_wsp.ops.table import find_ufunc
+from pto_wsp.source import here
+from pto_wsp.trace.tensor import functions as fn
+from pto_wsp.trace.tensor import torch_functions
+from pto_wsp.trace.tensor.einsum import einsum
+from pto_wsp.trace.tensor.trace import TensorTrace
+from pto_wsp.trace.tensor.value import TensorValue
+from pto_wsp.trace.tensor.views import add_at, assign, index
+from pto_wsp.wording import nearest
+
+Traced: TypeAlias = Callable[..., object]
+
+_OF_ELEMENTS: Mapping[str, Traced] = MappingProxyType({
+    f.__name__: f for f in (formulas.square, formulas.isnan, formulas.isinf, formulas.isfinite, formulas.logical_and, formulas.logical_or,
+                            formulas.logical_xor, formulas.logical_not, formulas.clamp)})
+_BOTH: Mapping[str, Traced] = MappingProxyType({
+    **_OF_ELEMENTS, "sum": fn.sum_, "prod": fn.prod, "mean": fn.mean, "max": fn.max_, "min": fn.min_, "amax": fn.amax, "amin": fn.amin,
+    "any": fn.any_, "all": fn.all_, "argmax": fn.argmax, "argmin": fn.argmin, "var": fn.var, "std": fn.std, "cumsum": fn.cumsum,
+    "reshape": fn.reshape, "ravel": fn.ravel, "transpose": fn.transpose, "swapaxes": fn.swapaxes, "moveaxis": fn.moveaxis,
+    "squeeze": fn.squeeze, "expand_dims": fn.expand_dims, "broadcast_to": fn.broadcast_to, "flip": fn.flip, "split": fn.split,
+    "repeat": fn.repeat, "astype": fn.astype, "clip": fn.clip, "round": fn.round_, "dot": fn.dot, "matmul": fn.multiplied, "copy": fn.copy,
+    "sort": fn.sort, "argsort": fn.argsort, "take": fn.take, "tril": fn.tril, "triu": fn.triu, "diff": fn.diff, "outer": fn.outer,
+})
+METHODS: Mapping[str, Traced] = MappingProxyType({
+    **_BOTH, "flatten": fn.ravel, "softmax": fn.softmax, "log_softmax": fn.log_softmax, "logsumexp": fn.logsumexp, "to": fn.astype,
+    "type": fn.astype, "view": fn.reshape, "permute": fn.transpose, "unsqueeze": lambda x, dim: fn.expand_dims(x, dim), "mm": fn.multiplied,
+    "bmm": fn.multiplied, "fill": fn.fill, "fill_": fn.fill, "topk": fn.topk, "t": lambda x: fn.transpose(x), "clone": fn.copy,
+    "contiguous": lambda x: x, "expand": fn.broadcast_to,
+})
+FUNCTIONS: Mapping[str, Traced] = MappingProxyType({
+    **_BOTH, "where": fn.where_, "concatenate": fn.concatenate, "stack": fn.stack, "hstack": fn.hstack, "vstack": fn.vstack, "tile": fn.tile,
+    "pad": fn.pad, "roll": fn.roll, "einsum": einsum, "take_along_axis": fn.take_along_axis, "zeros_like": fn.zeros_like,
+    "ones_like": fn.ones_like, "full_like": fn.full_like, "empty_like": fn.empty_like, "permute_dims": fn.transpose, "norm": fn.norm,
+    "fliplr": lambda m: fn.flip(m, 1), "flipud": lambda m: fn.flip(m, 0), "around": fn.round_, "row_stack": fn.vstack,
+    "shape": lambda a: a.shape, "ndim": lambda a: a.ndim, "size": lambda a: a.size, "concat": fn.concatenate,
+    "matrix_transpose": lambda x: x.mT, "isneginf": lambda x: formulas.isinf(x) & (x < 0), "array_split": fn.split,
+})
+_UFUNCS: Mapping[str, Traced] = MappingProxyType({
+    "square": formulas.square, "isnan": formulas.isnan, "isinf": formulas.isinf, "isfinite": formulas.isfinite,
+    "logical_and": formulas.logical_and, "logical_or": formulas.logical_or, "logical_xor": formulas.logical_xor,
+    "logical_not": formulas.logical_not, "positive": lambda x: x})
+_REDUCTIONS: Mapping[str, Traced] = MappingProxyType({
+    "add": fn.sum_, "multiply": fn.prod, "maximum": fn.amax, "minimum": fn.amin, "logical_and": fn.all_, "logical_or": fn.any_})
+_INSTEAD: Mapping[str, str] = MappingProxyType({
+    "nonzero": "np.where(mask, x, 0) keeps the shape; tt.rows_of(table, n) groups places", "unique": "tt.rows_of(table, n) groups places",
+    "argwhere": "np.where(mask, x, 0) keeps the shape", "expm1": "np.exp(x) - 1", "log1p": "np.log(x + 1)", "log10": "np.log(x) / math.log(10)",
+    "tan": "np.sin(x) / np.cos(x)", "cumprod": "np.exp(np.cumsum(np.log(x), axis)) of positive numbers", "median": "np.sort(x, axis) and a slice",
+    "tensordot": "np.einsum names the letters", "inner": "np.einsum names the letters", "vdot": "np.sum(a * b)",
+    "array": "a tensor is one already", "asarray": "a tensor is one already", "linspace": "tt.arange(n) * step + start",
+    "histogram": "tt.rows_of(table, n).sizes counts", "bincount": "tt.rows_of(table, n).sizes counts", "average": "np.sum(x * w, axis)",
+    "nan_to_num": "np.where(np.isnan(x), 0, x)", "put": "x[table] = value", "place": "x[mask] = number", "copyto": "x[:] = value",
+    "interp": "write it by np.where and x[table]",
+})
+
+
+class BodyTrace(TensorTrace):
+    """The trace of a body, with what NumPy's and torch's names mean."""
+
+    def index(self, value: TensorValue, item: object) -> object:
+        """Return `value[item]`."""
+        return index(self, value, item)
+
+    def assign(self, value: TensorValue, item: object, new: object) -> None:
+        """Write `value[item] = new`."""
+        assign(self, value, item, new)
+
+    def method_of(self, value: TensorValue, name: str) -> Traced:
+        """Return what a method does, with the value as the first argument.
+
+        Raises: T211 for a name that tensors do not have.
+        """
+        found = METHODS.get(name)
+        if found is None:
+            of_elements = array_names.method(name)
+            found = of_elements if isinstance(of_elements, Elementwise) else None
+        if found is None:
+            raise UnknownNameError(f"a tensor has no `{name}`", here(), expected="shape, dtype, T, operators, and methods of NumPy's arrays",
+                                   help=_help_for(name, METHODS))
+        return found
+
+    def numpy(self, function: Traced, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Return what a function of NumPy gives.
+
+        Raises: J108 for one without a meaning here, T101 for arguments that it does not take here.
+        """
+        name = function.__name__
+        module = function.__module__ or ""
+        op = FUNCTIONS.get(name) if module in ("numpy", "numpy.linalg") or name == "norm" else None
+        if op is None or (module == "numpy.linalg" and name != "norm"):
+            raise TensorFunctionError(f"np.{'linalg.' if module == 'numpy.linalg' else ''}{name} has no meaning on traced tensors", here(),
+                                      expected="a function that the op table has, or tt", help=_help_for(name, FUNCTIONS))
+        bind(f"np.{name}", signature(op), tuple(args), kwargs)
+        return op(*args, **kwargs)
+
+    def ufunc(self, ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Mapping[str, object]) -> object:
+        """Return what a ufunc of NumPy gives: called, as a reduction, as running sums, or `np.add.at`.
+
+        Raises: J108 for one without a meaning here, and for options.
+        """
+        name = ufunc.__name__
+        if method == "at" and ufunc is np.add and isinstance(inputs[0], TensorValue):
+            add_at(self, inputs[0], inputs[1], inputs[2])
+            return None
+        if method == "reduce" and name in _REDUCTIONS:
+            axis = options.get("axis", 0)
+            unknown = set(options) - {"axis", "keepdims", "dtype"}
+            rest = {key: value for key, value in options.items() if key != "axis"}
+            if not unknown:
+                return _REDUCTIONS[name](*inputs, axis=axis, **rest)
+        if method == "accumulate" and ufunc is np.add and set(options) <= {"axis"}:
+            return fn.cumsum(*inputs, axis=options.get("axis", 0))
+        op = (find_ufunc(ufunc) or _UFUNCS.get(name) or array_names.ufunc_of(ufunc, "__call__")) if method == "__call__" else None
+        if op is None or options:
+            asked = f"np.{name}" + ("" if method == "__call__" else f".{method}")
+            given = f" with {', '.join(options)}=" if options and op is not None else ""
+            raise TensorFunctionError(f"{asked}{given} has no meaning on traced tensors", here(), expected="a function that the op table has",
+                                      help="x[:] = value writes in place" if "out" in options else _help_for(name, FUNCTIONS))
+        return op(*inputs)
+
+    def torch(self, function: Traced, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Return what a function of torch gives.
+
+        Raises: J108 for one without a meaning here, T101 for arguments that it does not take here.
+        """
+        name = getattr(function, "__name__", "").strip("_")
+        found = torch_functions.FUNCTIONS.get(name)
+        if found is None:
+            of_elements = array_names.method(name)
+            found = of_elements if isinstance(of_elements, Elementwise) else _OF_ELEMENTS.get(name)
+        if found is None:
+            raise TensorFunctionError(f"torch.{name} has no meaning on traced tensors", here(), expected="a function that the op table has",
+                                      help=_help_for(name, torch_functions.FUNCTIONS))
+        shown = getattr(found, "__signature__", None) or (found.signature if isinstance(found, Elementwise) else signature(found))
+        bind(f"torch.{name}", shown, tuple(args), kwargs)
+        return found(*args, **kwargs)
+
+
+def _help_for(name: str, known: Mapping[str, Traced]) -> str:
+    instead = _INSTEAD.get(name)
+    if instead is not None:
+        return instead
+    near = nearest(name, known)
+    return f"did you mean {near}?" if near else "dir(tt) lists the ops; tt.library has compositions of them"

@@ -1,0 +1,170 @@
+"""Functions of torch on traced tensors, where their arguments or their meaning differ from NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pto_wsp.errors import OptionValueError
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.indexing import whole_number
+from pto_wsp.ir.scalar import Const
+from pto_wsp.ops.entries import formulas
+from pto_wsp.ops.entries.formula import in_dtype
+from pto_wsp.source import here
+from pto_wsp.trace.tensor import functions as fn
+from pto_wsp.trace.tensor.einsum import einsum
+from pto_wsp.trace.tensor.value import TensorValue
+
+
+class ValuesAndPlaces(NamedTuple):
+    """What torch returns of max, min, sort and topk along a dimension."""
+
+    values: TensorValue
+    indices: TensorValue
+
+
+def _sum(input: object, dim: object = None, keepdim: object = False, *, dtype: object = None) -> TensorValue:
+    return fn.sum_(input, dim, dtype, keepdims=keepdim)
+
+
+def _mean(input: object, dim: object = None, keepdim: object = False, *, dtype: object = None) -> TensorValue:
+    return fn.mean(input, dim, dtype, keepdims=keepdim)
+
+
+def _extreme(values: Callable[..., TensorValue], places: Callable[..., TensorValue], pair: Callable[..., object]) -> Callable[..., object]:
+    def function(input: object, dim: object = None, keepdim: object = False) -> object:
+        if isinstance(dim, TensorValue):
+            return pair(input, dim)
+        if dim is None:
+            return values(input)
+        return ValuesAndPlaces(values(input, dim, keepdim=keepdim), places(input, dim, keepdim=keepdim))
+    return function
+
+
+def _spread(of_numpy: Callable[..., TensorValue]) -> Callable[..., TensorValue]:
+    def function(input: object, dim: object = None, unbiased: object = None, keepdim: object = False, *, correction: object = None,
+                 ) -> TensorValue:
+        less = (1 if unbiased in (None, True) else 0) if correction is None else correction
+        return of_numpy(input, dim, ddof=less, keepdims=keepdim)
+    return function
+
+
+def _split(tensor: object, split_size_or_sections: object, dim: object = 0) -> tuple[TensorValue, ...]:
+    value = fn.value_of("split", tensor)
+    at = fn.one_axis("split", value, dim)
+    if isinstance(split_size_or_sections, tuple | list):
+        sizes = [whole_number(n) for n in split_size_or_sections]
+        places = list(accumulate(n or 0 for n in sizes))[:-1]
+        return tuple(fn.split(value, places, at))
+    size, extent = whole_number(split_size_or_sections), value.extents[at]
+    if size is None or size < 1 or not isinstance(extent, Const):
+        raise OptionValueError("torch.split by size takes an axis whose extent is a number", here(), expected="a size >= 1",
+                               found=f"{split_size_or_sections!r} of {value!r}", help="np.split(x, parts, axis) takes the number of parts")
+    return tuple(fn.split(value, list(range(size, int(extent.value), size)), at))
+
+
+def _chunk(input: object, chunks: object, dim: object = 0) -> tuple[TensorValue, ...]:
+    value, count = fn.value_of("chunk", input), whole_number(chunks)
+    at = fn.one_axis("chunk", value, dim)
+    extent = value.extents[at]
+    if count is not None and count >= 1 and isinstance(extent, Const):
+        return _split(value, -(-int(extent.value) // count), at)
+    return tuple(fn.split(value, chunks, at))
+
+
+def _softmax(input: object, dim: object = -1, *args: object, dtype: object = None, **more: object) -> TensorValue:
+    return fn.softmax(input if dtype is None else fn.astype(input, dtype), dim)
+
+
+def _log_softmax(input: object, dim: object = -1, *args: object, dtype: object = None, **more: object) -> TensorValue:
+    return fn.log_softmax(input if dtype is None else fn.astype(input, dtype), dim)
+
+
+def _topk(input: object, k: object, dim: object = -1, largest: object = True, sorted: object = True) -> ValuesAndPlaces:
+    value = fn.value_of("topk", input)
+    at = fn.one_axis("topk", value, dim)
+    values, places = fn.topk(fn.moved_last(value, at), k, largest=largest)
+    return ValuesAndPlaces(fn.moved_back(values, at), fn.moved_back(places, at))
+
+
+def _sort(input: object, dim: object = -1, descending: object = False, stable: object = False) -> ValuesAndPlaces:
+    value = fn.value_of("sort", input)
+    at = fn.one_axis("sort", value, dim)
+    places = fn.argsort(value, at, descending=descending)
+    return ValuesAndPlaces(fn.take_along_axis(value, places, at), places)
+
+
+def _transpose(input: object, dim0: object, dim1: object) -> TensorValue:
+    return fn.swapaxes(input, dim0, dim1)
+
+
+def _sigmoid_times(input: TensorValue, inplace: object = False) -> object:
+    return input * input.sigmoid()
+
+
+def _flatten(input: object, start_dim: object = 0, end_dim: object = -1) -> TensorValue:
+    value = fn.value_of("flatten", input)
+    first, last = fn.one_axis("flatten", value, start_dim), fn.one_axis("flatten", value, end_dim)
+    return fn.reshape(value, *value.shape[:first], -1, *value.shape[last + 1:])
+
+
+def _masked_fill(input: object, mask: object, value: object) -> TensorValue:
+    return fn.where_(mask, value, input)
+
+
+def _gather(input: object, dim: object, index: object) -> TensorValue:
+    return fn.take_along_axis(input, index, dim)
+
+
+def _index_select(input: object, dim: object, index: object) -> TensorValue:
+    return fn.take(input, index, dim)
+
+
+def _linear(input: TensorValue, weight: TensorValue, bias: object = None) -> object:
+    made = input @ weight.T
+    return made if bias is None else made + bias  # type: ignore[operator]
+
+
+def _float(input: TensorValue) -> object:
+    return in_dtype(input, DType.F32)
+
+
+FUNCTIONS: Mapping[str, Callable[..., object]] = MappingProxyType({
+    "sum": _sum, "mean": _mean, "prod": lambda input, dim=None, keepdim=False: fn.prod(input, dim, keepdims=keepdim),
+    "max": _extreme(fn.amax, fn.argmax, lambda x, y: fn.larger(x, y)), "min": _extreme(fn.amin, fn.argmin, lambda x, y: fn.minimum(x, y)),
+    "amax": lambda input, dim=None, keepdim=False: fn.amax(input, dim, keepdims=keepdim),
+    "amin": lambda input, dim=None, keepdim=False: fn.amin(input, dim, keepdims=keepdim),
+    "any": lambda input, dim=None, keepdim=False: fn.any_(input, dim, keepdims=keepdim),
+    "all": lambda input, dim=None, keepdim=False: fn.all_(input, dim, keepdims=keepdim),
+    "argmax": lambda input, dim=None, keepdim=False: fn.argmax(input, dim, keepdims=keepdim),
+    "argmin": lambda input, dim=None, keepdim=False: fn.argmin(input, dim, keepdims=keepdim),
+    "var": _spread(fn.var), "std": _spread(fn.std), "logsumexp": lambda input, dim, keepdim=False: fn.logsumexp(input, dim, keepdims=keepdim),
+    "softmax": _softmax, "log_softmax": _log_softmax, "cumsum": lambda input, dim, *, dtype=None: fn.cumsum(input, dim, dtype),
+    "reshape": lambda input, shape: fn.reshape(input, shape), "flatten": _flatten, "ravel": lambda input: fn.ravel(input),
+    "transpose": _transpose, "swapaxes": lambda input, axis0, axis1: fn.swapaxes(input, axis0, axis1),
+    "permute": lambda input, dims: fn.transpose(input, dims), "t": lambda input: fn.transpose(input),
+    "movedim": lambda input, source, destination: fn.moveaxis(input, source, destination),
+    "squeeze": lambda input, dim=None: fn.squeeze(input, dim), "unsqueeze": lambda input, dim: fn.expand_dims(input, dim),
+    "broadcast_to": lambda input, size: fn.broadcast_to(input, size), "flip": lambda input, dims: fn.flip(input, dims),
+    "split": _split, "chunk": _chunk, "cat": lambda tensors, dim=0: fn.concatenate(tensors, dim),
+    "concat": lambda tensors, dim=0: fn.concatenate(tensors, dim), "concatenate": lambda tensors, dim=0: fn.concatenate(tensors, dim),
+    "stack": lambda tensors, dim=0: fn.stack(tensors, dim), "hstack": lambda tensors: fn.hstack(tensors),
+    "vstack": lambda tensors: fn.vstack(tensors), "roll": lambda input, shifts, dims=None: fn.roll(input, shifts, dims),
+    "where": lambda condition, input=None, other=None: fn.where_(condition, input, other), "masked_fill": _masked_fill,
+    "clamp": lambda input, min=None, max=None: formulas.clamp(input, min, max),
+    "clip": lambda input, min=None, max=None: formulas.clamp(input, min, max),
+    "matmul": lambda input, other: fn.multiplied(input, other), "mm": lambda input, mat2: fn.multiplied(input, mat2),
+    "bmm": lambda input, mat2: fn.multiplied(input, mat2), "linear": _linear, "einsum": lambda equation, *operands: einsum(equation, *operands),
+    "sort": _sort, "topk": _topk,
+    "argsort": lambda input, dim=-1, descending=False, stable=False: fn.argsort(input, dim, descending=descending),
+    "gather": _gather, "index_select": _index_select, "take_along_dim": lambda input, indices, dim: fn.take_along_axis(input, indices, dim),
+    "tril": lambda input, diagonal=0: fn.tril(input, diagonal), "triu": lambda input, diagonal=0: fn.triu(input, diagonal),
+    "zeros_like": lambda input, *, dtype=None: fn.zeros_like(input, dtype), "ones_like": lambda input, *, dtype=None: fn.ones_like(input, dtype),
+    "full_like": lambda input, fill_value, *, dtype=None: fn.full_like(input, fill_value, dtype),
+    "empty_like": lambda input, *, dtype=None: fn.empty_like(input, dtype), "clone": lambda input: fn.copy(input), "silu": _sigmoid_times,
+    "relu": lambda input, inplace=False: input.relu(), "float": _float, "repeat_interleave": lambda input, repeats, dim=None: fn.repeat(
+        input, repeats, dim),
+})
