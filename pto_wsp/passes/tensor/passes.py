@@ -1,0 +1,52 @@
+"""List the passes of a function on whole tensors, in order, and run them: from the trace to the tiled form that is emitted.
+
+Each pass keeps the meaning: `run.tensor_evaluate.evaluate` gives the same before and after. A pass that chooses writes its choice into the
+plan where the plan says nothing, and then does what the plan says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pto_wsp.ir.tensor_function_text import print_function
+from pto_wsp.ops.entry import Operator
+from pto_wsp.ops.spec import Elementwise, Matmul
+from pto_wsp.ops.table import ENTRIES
+from pto_wsp.passes.pipeline import Level, Observer, Pass, run_passes
+from pto_wsp.passes.tensor.choose_tiles import choose_tiles
+from pto_wsp.passes.tensor.cut_tiles import cut_tiles
+from pto_wsp.passes.tensor.partition import partition
+from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+
+INFIX: Mapping[str, str] = {
+    **{entry.name: entry.c.text for entry in ENTRIES
+       if isinstance(entry, Elementwise) and len(entry.params) == 2 and isinstance(entry.c, Operator)},
+    **{entry.name: "@" for entry in ENTRIES if isinstance(entry, Matmul)}}
+
+
+def print_planned(planned: PlannedFunction) -> str:
+    """Return the function as text, as dumps show it."""
+    return print_function(planned.function, INFIX)
+
+
+TENSOR = Level("tensor", PlannedFunction, print_planned)
+TensorPass = Pass[PlannedFunction, TensorContext]
+TensorObserver = Observer[PlannedFunction]
+
+TENSOR_PASSES: tuple[TensorPass, ...] = (
+    # every statement is in a group, and the statements of a group stand side by side
+    Pass("partition", TENSOR, partition, required="kernels are made of groups"),
+    # the plan has a tile for each axis of each group
+    Pass("choose_tiles", TENSOR, choose_tiles, required="tasks are made of tiles"),
+    # statements work on tiles, inside loops of tasks
+    Pass("cut_tiles", TENSOR, cut_tiles, required="kernels compute on tiles"),
+)
+
+
+def run_tensor_passes(planned: PlannedFunction, context: TensorContext, passes: tuple[TensorPass, ...] = TENSOR_PASSES,
+                      observe: TensorObserver | None = None) -> PlannedFunction:
+    """Return the function in tiled form, and its plan with every choice.
+
+    Raises: as `run_passes`.
+    """
+    return run_passes(planned, context, passes, observe)
