@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         synchronize,
     )
     from pto_wsp.schedule.capability import capabilities, workload_forms
+    from pto_wsp.schedule.tiling import TilePlan
     from pto_wsp.view.timeline import timeline
 
 __version__ = "0.1.0"
@@ -66,7 +67,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Acc", "Arch", "Calendar", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In",
     "InOut", "Injective", "Kernel", "KernelBuilder", "Monotone", "Out", "P", "Package", "Pools", "Process", "Program", "PtoError", "Ragged",
-    "ReadyPolicy", "Ring", "Scalar", "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile",
+    "ReadyPolicy", "Ring", "Scalar", "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TilePlan",
     "TimingPolicy", "TracePolicy", "Tunable", "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis",
     "builtin_arch", "capabilities", "ceildiv", "combine", "compare", "cond", "connect", "consume", "explore",
     "for_each", "jit_kernel", "kernel",

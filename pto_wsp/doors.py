@@ -36,7 +36,7 @@ _PIPELINES = ("Channel", "Event", "Process", "Ring", "connect", "consume", "proc
 # Names of `pto_wsp` that no program needs before its kernels and workloads are written, by the module that defines them.
 LATE_NAMES = {
     **dict.fromkeys(_PIPELINES, "pto_wsp.csp"), "KernelBuilder": "pto_wsp.api.builder",
-    "Package": "pto_wsp.artifact.contents", "Program": "pto_wsp.api.program",
+    "Package": "pto_wsp.artifact.contents", "TilePlan": "pto_wsp.schedule.tiling", "Program": "pto_wsp.api.program",
     "auto_schedule": "pto_wsp.api.search", "capabilities": "pto_wsp.schedule.capability", "compare": "pto_wsp.api.compare",
     "explore": "pto_wsp.api.explore",
     "load": "pto_wsp.api.program", "parse": "pto_wsp.api.parse", "ptoisa": "pto_wsp.api.ptoisa", "timeline": "pto_wsp.view.timeline",

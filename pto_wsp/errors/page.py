@@ -23,6 +23,7 @@ STAGES = MappingProxyType({
     "S": "Schedules: directives, keys, calendars, the search",
     "C": "Compiling: targets, options, artifacts, the command",
     "R": "Runs: bindings, checks at run time, the sanitizer",
+    "J": "Functions on tensors: bodies, shapes and axes, plans",
     "N": "The NPU: limits of the device, checks of what is emitted",
 })
 

@@ -71,6 +71,19 @@ class TilePlan(Displayed):
     costs: tuple[GroupCost, ...] = ()
     planner: Planner | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuse parts that are none.
+
+        Raises: J301.
+        """
+        for name, fits in (("function", isinstance(self.function, str)), ("arch", isinstance(self.arch, str)),
+                           ("target", isinstance(self.target, str)), ("sizes", isinstance(self.sizes, tuple)),
+                           ("entries", _all_of(self.entries, PlanEntry)), ("costs", _all_of(self.costs, GroupCost)),
+                           ("planner", self.planner is None or isinstance(self.planner, Planner))):
+            if not fits:
+                raise PlanEntryError(f"a plan does not take this for {name}", here(), found=repr(getattr(self, name))[:120],
+                                     help="f.plan(...) makes a plan of a function, TilePlan.load(path) reads one")
+
     # -- for passes ----------------------------------------------------------------------------------------------------
     def said(self, key: str, name: str = "", axis: str = "", also: Iterable[tuple[str, str]] = ()) -> PlanEntry | None:
         """Return the entry for a key, name and axis, of a Tunable with its first value; None where the plan says nothing.
@@ -237,6 +250,10 @@ class TilePlan(Displayed):
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
+
+
+def _all_of(given: object, kind: type) -> bool:
+    return isinstance(given, tuple) and all(isinstance(one, kind) for one in given)
 
 
 def _path(called: str, given: object) -> Path:

@@ -132,8 +132,7 @@ def unknown_key(key: object) -> PlanEntryError:
     """Return the error about a key that plans do not have."""
     if key == "schedule":
         return PlanEntryError("a plan has no schedule", here(), found="schedule=",
-                              help="lower the plan and give the workload its directives: f.lower(plan).dispatch(...), .task_graph(...); "
-                                   "for calls, f.using(schedule=...)")
+                              help="f.lower(plan).dispatch(...) gives the workload its directives, f.using(schedule=...) the calls")
     near = nearest(str(key), KEYS)
     return PlanEntryError(f"a plan has no key {shortened(printable(repr(key)), 40)}", here(), expected=", ".join(KEYS),
                           help=f"did you mean {near}?" if near else None)

@@ -117,7 +117,7 @@ def _checked(entry: PlanEntry, names: PlanNames, grouped: Mapping[str, object]) 
             return entry
         case "groups":
             for value in entry.first if isinstance(entry.first, tuple) else ():
-                _known(entry, str(value), names.computed, "value", "values")
+                _known(entry, str(value), names.computed, "computed value", "computed values")
             return entry
         case _:
             pass
@@ -152,11 +152,12 @@ def _values_meant(entry: PlanEntry, names: PlanNames, grouped: Mapping[str, obje
     if not entry.name:
         if entry.axis and entry.axis not in names.symbols:
             near = nearest(entry.axis, (*names.symbols, *names.computed))
-            raise PlanNameError(f"{entry} matches nothing: the function has no symbol `{entry.axis}`", here(),
+            advice = f"did you mean {near}?" if near else None
+            if near is None and entry.axis.isdigit():
+                advice = f'a dimension is one of a value: {entry.key}={{"{next(iter(names.computed), "out")}": {{{entry.axis}: ...}}}}'
+            raise PlanNameError(f"{entry} matches nothing: the function has no symbol `{entry.axis}`", here(), help=advice,
                                 expected=f"one of its symbols: {', '.join(names.symbols)}" if names.symbols else
-                                "a value with its axes: the function has no symbols",
-                                found=entry.axis, help=f"did you mean {near}?" if near else f'of a value: {entry.key}='
-                                f'{{"{next(iter(names.computed), "out")}": {{{entry.axis!r}: ...}}}}')
+                                "a value with its axes: the function has no symbols")
         return names.values
     inside = grouped.get(entry.name)
     if isinstance(inside, tuple):
@@ -177,9 +178,8 @@ def _spelled(entry: PlanEntry, axis: str, values: tuple[NamedValue, ...], names:
     """
     if entry.key == "inner" and axis in (*STEPS, STAY):
         return axis
-    if axis in names.symbols:
-        if not entry.name or any(axis in value.axes for value in (*values, *names.values)):
-            return axis
+    if axis in names.symbols and (not entry.name or any(axis in value.axes for value in (*values, *names.values))):
+        return axis
     other, colon, number = axis.rpartition(":")
     if colon:
         _known(entry, other, (value.name for value in names.values), "value", "values")

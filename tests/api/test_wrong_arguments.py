@@ -108,10 +108,12 @@ def instance_of(name: str) -> Any:
         "RunGraph": lambda: program.graph, "Explanation": lambda: program.explain(), "Simulation": lambda: program.simulate(),
         "KeyExpr": lambda: trace_key("b", "test"), "DenseOf": lambda: DenseOf(3), "Injective": lambda: pto_wsp.Injective(np.arange(3)),
         "Monotone": lambda: pto_wsp.Monotone(np.arange(3)), "Package": lambda: doubled().compile(target="ascend_npu").package,
+        "TilePlan": lambda: pto_wsp.TilePlan("f", "unit", "interp"),
     }
     return values[name]()
 
 
+FOR_PASSES = frozenset({"TilePlan.said", "TilePlan.with_choice", "TilePlan.with_cost", "TilePlan.used_with"})     # no user calls these
 METHODS = (FunctionType, staticmethod, classmethod)
 NO_VALUES = {"Acc", "Constexpr", "Dense", "In", "InOut", "Out", "Scalar", "Tile", "PtoError", "WindowMode"}     # types and names
 
@@ -146,7 +148,7 @@ def of_value(name: str, get: Callable[[], Any]) -> Iterator[Public]:
         if (attribute.startswith("_") and attribute != "__call__") or not isinstance(static, METHODS) or not is_ours(static):
             continue
         member = getattr(value, attribute)
-        if callable(member) and not isinstance(member, type):
+        if callable(member) and not isinstance(member, type) and f"{name}.{attribute}" not in FOR_PASSES:
             yield public(name if attribute == "__call__" else f"{name}.{attribute}", lambda get=get, at=attribute: getattr(get(), at))
 
 

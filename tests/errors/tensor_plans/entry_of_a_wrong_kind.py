@@ -1,0 +1,21 @@
+from pto_wsp.schedule.tiling import Planner, TilePlan
+from pto_wsp.schedule.tiling_names import NamedValue, PlanNames
+
+NAMES = PlanNames((NamedValue("x", ("t", "1"), (None, 4096), given=True), NamedValue("w", ("0", "1"), (4096, 6144), given=True),
+                   NamedValue("normed", ("t", "1"), (None, 4096)), NamedValue("out", ("t", "1"), (None, 6144))),
+                  symbols=("t",), loops=("block",), tunables=("rows",))
+
+
+def mistake():
+    plan = TilePlan("rmsnorm_linear", "ascend_910b", "cpu_sim").used_with("rmsnorm_linear", Planner(NAMES, lambda chosen: chosen))
+    plan.but(tiles={"out": {1: "large"}})
+
+
+# error[J301]: tiles['out'][1] does not take this value
+#   --> entry_of_a_wrong_kind.py:11:5
+#      |
+#   11 |     plan.but(tiles={"out": {1: "large"}})
+#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: a whole number from 1
+#    = found:    'large'
+#    = help:     for example tiles={"out": {"t": 64, 1: 512}}

@@ -1,0 +1,19 @@
+from pto_wsp.schedule.tiling import Planner, TilePlan
+from pto_wsp.schedule.tiling_names import NamedValue, PlanNames
+
+NAMES = PlanNames((NamedValue("x", ("t", "1"), (None, 4096), given=True), NamedValue("w", ("0", "1"), (4096, 6144), given=True),
+                   NamedValue("normed", ("t", "1"), (None, 4096)), NamedValue("out", ("t", "1"), (None, 6144))),
+                  symbols=("t",), loops=("block",), tunables=("rows",))
+
+
+def mistake():
+    plan = TilePlan("rmsnorm_linear", "ascend_910b", "cpu_sim").used_with("rmsnorm_linear", Planner(NAMES, lambda chosen: chosen))
+    plan.but(groups={"all": ("x", "normed")})
+
+
+# error[J302]: groups['all'] = x, normed matches nothing: the function has no computed value `x`
+#   --> group_of_a_parameter.py:11:5
+#      |
+#   11 |     plan.but(groups={"all": ("x", "normed")})
+#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: one of its computed values: normed, out

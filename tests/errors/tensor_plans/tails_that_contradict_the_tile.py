@@ -1,0 +1,20 @@
+from pto_wsp.schedule.tiling import Planner, TilePlan
+from pto_wsp.schedule.tiling_names import NamedValue, PlanNames
+
+NAMES = PlanNames((NamedValue("x", ("t", "1"), (None, 4096), given=True), NamedValue("w", ("0", "1"), (4096, 6144), given=True),
+                   NamedValue("normed", ("t", "1"), (None, 4096)), NamedValue("out", ("t", "1"), (None, 6144))),
+                  symbols=("t",), loops=("block",), tunables=("rows",))
+
+
+def mistake():
+    plan = TilePlan("rmsnorm_linear", "ascend_910b", "cpu_sim").used_with("rmsnorm_linear", Planner(NAMES, lambda chosen: chosen))
+    plan.but(tiles={"out": {"t": 32}}, tails={"t": (64, 16, 4, 1)})
+
+
+# error[J303]: tails['t'] and tiles['out']['t'] contradict each other
+#   --> tails_that_contradict_the_tile.py:11:5
+#      |
+#   11 |     plan.but(tiles={"out": {"t": 32}}, tails={"t": (64, 16, 4, 1)})
+#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: tails that begin with the size of the tile
+#    = found:    64 and 32

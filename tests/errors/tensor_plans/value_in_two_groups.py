@@ -1,0 +1,20 @@
+from pto_wsp.schedule.tiling import Planner, TilePlan
+from pto_wsp.schedule.tiling_names import NamedValue, PlanNames
+
+NAMES = PlanNames((NamedValue("x", ("t", "1"), (None, 4096), given=True), NamedValue("w", ("0", "1"), (4096, 6144), given=True),
+                   NamedValue("normed", ("t", "1"), (None, 4096)), NamedValue("out", ("t", "1"), (None, 6144))),
+                  symbols=("t",), loops=("block",), tunables=("rows",))
+
+
+def mistake():
+    plan = TilePlan("rmsnorm_linear", "ascend_910b", "cpu_sim").used_with("rmsnorm_linear", Planner(NAMES, lambda chosen: chosen))
+    plan.but(groups={"first": ("normed",), "second": ("normed", "out")})
+
+
+# error[J303]: `normed` is in two groups
+#   --> value_in_two_groups.py:11:5
+#      |
+#   11 |     plan.but(groups={"first": ("normed",), "second": ("normed", "out")})
+#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = found:    groups 'first' and 'second'
+#    = help:     a value is computed in one kernel; keep={...: "again"} computes it in several
