@@ -1,24 +1,14 @@
-"""Count the bytes that a group's task needs at least, and the bytes that an arch has for them."""
+"""Count the bytes that a group's task needs at least, on a machine whose memories have no bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pto_wsp.arch.model import Arch
 from pto_wsp.ir.tensor_function import ArrayView, Put, arrays_defined, views_read
 from pto_wsp.passes.tensor.axes import Dim
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of
 
 HOST_BYTES = 1 << 22      # what a task of a machine without bounded memories may hold: about the second cache of a core
-
-
-def room_of(arch: Arch) -> int:
-    """Return the bytes that the tiles of a task may take: of the smallest memory that vectors work in, else what caches hold well."""
-    for name in ("UB", "L1"):
-        for memory in arch.memories:
-            if memory.name == name and memory.usable_bytes is not None:
-                return memory.usable_bytes
-    return HOST_BYTES
 
 
 def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str, int]) -> int:

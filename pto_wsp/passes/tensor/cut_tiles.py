@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pto_wsp.errors import PlanConflictError
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, Op, Scalar, Var, add, binary, ceil_div, minimum, mul, sub
@@ -42,9 +43,9 @@ from pto_wsp.ops.spec import ColReduce, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ARANGE, TAKE, AxisRole, Dim
 from pto_wsp.passes.tensor.carried import carried_ops
-from pto_wsp.passes.tensor.choose_tiles import axis_names, said_of
 from pto_wsp.passes.tensor.effects import highest_id, users_of
-from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, group_of
+from pto_wsp.passes.tensor.group_costs import axis_names, said_of
+from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk, group_of
 from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import substituted
@@ -106,6 +107,11 @@ class _GroupCut:
         self._segments = {axis: self._segments_of(axis) for axis in group.tiled}
         self._walked = next((axis for axis in sorted(group.whole, key=repr) if AxisRole.SUMMED in group.axes.roles(axis)
                              and self._step_of(axis) is not None), None)
+        if self._walked is not None and not can_walk(group.axes, group.items, self._walked):
+            raise PlanConflictError(f"the sum over {self._names[self._walked]} of `{name}` has no steps", group.statements[-1].span,
+                                    expected="a sum that nothing else in the kernel waits for, step by step",
+                                    found=str(said_of(plan, "inner", name, group, self._walked)),
+                                    help="take the kernel apart: groups={...} names the values of each")
         order = said_of(plan, "order", name, group)
         asked = order.first if order is not None and isinstance(order.first, tuple) else ()
         place = {one: at for at, one in enumerate(asked)}

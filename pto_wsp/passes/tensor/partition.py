@@ -36,8 +36,9 @@ from pto_wsp.ir.tensor_function import (
 )
 from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.axes import Axes, defined_by, statements_of
-from pto_wsp.passes.tensor.capacity import least_bytes, room_of
+from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, made_by, users_of, with_views
+from pto_wsp.passes.tensor.group_costs import fits
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
@@ -132,7 +133,6 @@ class _Partition:
         self._bounds = bounds_of_symbols(function)
         self._names = Names()
         self._asked = _asked_groups(plan)
-        self._room = room_of(context.arch)
 
     def divided(self, body: Body) -> Body:
         """Return a body with groups; those of the bodies inside included."""
@@ -203,7 +203,7 @@ class _Partition:
                     parts.remove(part)
                 return True
         group = group_of([*makes, *items], self._users, self._bounds)
-        if group is not None and len(items) > 1 and least_bytes(group, self._bounds) > self._room:
+        if group is not None and len(items) > 1 and not self._fits(group):
             return False
         if group is None and len(items) == 1 and isinstance(items[0], flow.Do):
             for made in makes:
@@ -223,10 +223,15 @@ class _Partition:
 
     def _worth(self, before: Sequence[KernelGroup], items: Sequence[Item], after: KernelGroup) -> bool:
         """Tell whether joining keeps tasks small and many: a small tile of everything fits, and no axis that was cut is whole now."""
-        if any(one.walked is not None and after.walked is None for one in before) or least_bytes(after, self._bounds) > self._room:
+        if any(one.walked is not None and after.walked is None for one in before) or not self._fits(after):
             return False
         alone = group_of(items, self._users, self._bounds)
         return all(self._small(one, after) for one in (*before, *(() if alone is None else (alone,))))
+
+    def _fits(self, group: KernelGroup) -> bool:
+        if self._context.arch.neutral or self._context.arch.cores.shared:
+            return least_bytes(group, self._bounds) <= HOST_BYTES
+        return fits("", group, self.plan, self._context)
 
     def _small(self, before: KernelGroup, after: KernelGroup) -> bool:
         """Tell whether the axes that were cut before and are whole after have few elements; one that is walked now does not count."""

@@ -1,0 +1,184 @@
+"""Describe a group to `tile_costs` in plain numbers, with its axes under the names that plans use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pto_wsp.ir import flow
+from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, evaluate, sub
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, limit_of, views_read
+from pto_wsp.passes.tensor.axes import AxisRole, Dim
+from pto_wsp.passes.tensor.effects import elements_in
+from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
+from pto_wsp.passes.tensor.planned import TensorContext
+from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, candidates_of, check_tiles
+from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.schedule.tiling_entries import PlanEntry
+from pto_wsp.values import dataclass
+
+COPY = "copy"      # no op: what a store moves
+
+
+def fits(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> bool:
+    """Tell whether the smallest tiles of a group fit the memories of the arch."""
+    costs = group_costs(name, group, plan, context)
+    smallest = candidates_of(costs.axes, costs.values, costs.ops)[0]
+    tiles = {axis.name: extent for axis, extent in zip(costs.axes, smallest, strict=True)}
+    return check_tiles(costs.axes, costs.values, costs.ops, context.arch, tiles) is None
+
+
+def axis_names(group: KernelGroup) -> dict[Dim, str]:
+    """Return the names of a group's axes, as the plan's keys have them."""
+    names: dict[Dim, str] = {}
+    arrays = [*group.outputs, *(array for statement in group.statements if isinstance(statement, Apply) for array in statement.results)]
+    for array in sorted(arrays, key=lambda one: -one.rank):
+        for k, axis in enumerate(group.axes.of_array(array)):
+            if axis is not None and axis not in names:
+                names[axis] = str(k) if str(k) not in names.values() else f"{array.name}:{k}"
+    for statement in group.statements:
+        if isinstance(statement, Put) and statement.target.array.id not in group.local:
+            for k, axis in enumerate(group.axes.of_view(statement.target)):
+                if axis is not None and axis not in names and str(k) not in names.values():
+                    names[axis] = str(k)
+    others = [axis for axis in (*group.tiled, *group.whole) if axis not in names]
+    for k, axis in enumerate(sorted(others, key=repr)):
+        names[axis] = f"inner{k or ''}"
+    for axis in names:
+        extent = group.axes.extent(axis)
+        if isinstance(extent, SymbolRef):
+            names[axis] = extent.name
+    return names
+
+
+def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim | None = None) -> PlanEntry | None:
+    """Return what the plan says of a group, or of one of its axes: under the group's name, or under that of a value that it computes."""
+    written = [statement.target.array for statement in group.statements if isinstance(statement, Put)]
+    arrays = [*group.outputs, *written, *(array for one in group.statements if isinstance(one, Apply) for array in one.results)]
+    if axis is None:
+        return plan.said(key, name, "", [(array.name, "") for array in arrays])
+    also = [(array.name, _axis_key(array, k)) for array in arrays for k, one in enumerate(_axes_of(group, array)) if one == axis]
+    for statement in group.statements:
+        for view in views_read(statement):
+            if view.array.id not in group.local and not view.steps:
+                also.extend((group_value, f"{view.array.name}:{k}") for k, one in enumerate(group.axes.of_view(view)) if one == axis
+                            for group_value in (name, *(array.name for array in arrays)))
+    own = axis_names(group)[axis]
+    summed = [one for one in group.whole if AxisRole.SUMMED in group.axes.roles(one)]
+    if key == "inner" and summed == [axis]:
+        also.extend((one, "k") for one in (name, *(array.name for array in arrays)))
+    return plan.said(key, name, own, also)
+
+
+def _axes_of(group: KernelGroup, array: Array) -> tuple[Dim | None, ...]:
+    return group.axes.of_array(array) if array.id in group.local else group.axes.of_view(ArrayView(array))
+
+
+def _axis_key(array: Array, k: int) -> str:
+    extent = array.shape[k]
+    return extent.name if isinstance(extent, SymbolRef) else str(k)
+
+
+def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
+    """Return the number that an extent is planned for: 256 where only data tells."""
+    limit = limit_of(extent)
+    if limit is not None:
+        return limit
+    if elements_in((extent,)):
+        return sizes.get("", 256)
+
+    def leaf(node: Scalar) -> int:
+        return sizes.get(node.name, 1024) if isinstance(node, SymbolRef) else 0      # a loop variable, at its first turn
+    return max(1, int(evaluate(extent, leaf)))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCosts:
+    """A group as `tile_costs` takes it. `walked`: the summed axis that may be walked in steps."""
+
+    axes: tuple[TileAxis, ...]
+    values: tuple[CutValue, ...]
+    ops: tuple[TileOp, ...]
+    walked: Dim | None
+
+
+def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> GroupCosts:
+    """Return a group's axes, values and operations as plain numbers; extents that the plan gives are given."""
+    names = axis_names(group)
+    extents = {axis: planned_extent(group.axes.extent(axis), context.sizes) for axis in (*group.tiled, *group.whole)}
+    summed = [axis for axis in group.whole if AxisRole.SUMMED in group.axes.roles(axis) and can_walk(group.axes, group.items, axis)]
+    walked = group.walked or max(summed, key=lambda axis: (extents[axis], repr(axis)), default=None)
+    columns = group.tiled[-1] if group.tiled and _is_last(group, group.tiled[-1]) else None
+    flat = said_of(plan, "flat", name, group)
+    asked = flat.first if flat is not None and isinstance(flat.first, tuple) else ()
+    rows = max((axis for axis in group.tiled if axis != columns), key=lambda axis: (names[axis] in asked, extents[axis]), default=None)
+
+    def axis_of(axis: Dim, key: str) -> TileAxis:
+        said = said_of(plan, key, name, group, axis)
+        given = said.first if said is not None and isinstance(said.first, int) else None if axis in (rows, columns, walked) else 1
+        if key == "inner" and given is None and group.walked is None and (context.arch.neutral or context.arch.cores.shared):
+            given = extents[axis]       # a CPU sums a long axis in one piece: its caches bound no tile
+        return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given)
+
+    axes = [axis_of(axis, "tiles") for axis in group.tiled]
+    if walked is not None:
+        axes.append(axis_of(walked, "inner"))
+    cut = {*group.tiled, walked}
+
+    def dims_of(found: Sequence[Dim | None]) -> tuple[str | int, ...]:
+        return tuple(1 if axis is None else names[axis] if axis in cut else extents.get(axis, 1) for axis in found)
+
+    values: dict[object, CutValue] = {}
+    ops: list[TileOp] = []
+
+    def value_of(value: ArrayView | Array, **marks: bool) -> str:
+        array = value.array if isinstance(value, ArrayView) else value
+        own = array.id in group.local
+        key: object = array.id if own else value
+        if key not in values:
+            found = group.axes.of_array(array) if own else group.axes.of_view(value if isinstance(value, ArrayView) else ArrayView(value))
+            values[key] = CutValue(f"{array.name}.{len(values)}", array.dtype, dims_of(found), loaded=not own and not marks)
+        if marks:
+            values[key] = replace(values[key], **marks)      # type: ignore[arg-type]
+        return values[key].name
+
+    def visit(item: Item, times: int) -> None:
+        match item:
+            case flow.Do(leaf):
+                count(leaf, times)
+            case flow.Loop(start=start, stop=stop, step=step, body=body):
+                turns = -(-planned_extent(sub(stop, start), context.sizes) // max(1, planned_extent(step, context.sizes)))
+                for inner in body.items:
+                    visit(inner, times * max(1, turns))
+            case _:
+                for inner in flow.children(item):
+                    assert isinstance(inner, flow.Sequence)
+                    for one in inner.items:
+                        visit(one, times)
+
+    def count(statement: Statement, times: int) -> None:
+        match statement:
+            case Apply(op, operands, results):
+                reads = tuple(value_of(view) for view in operands if isinstance(view, ArrayView))
+                ops.append(TileOp(op, tuple(value_of(array) for array in results), reads, times))
+            case Make(array):
+                value_of(array, held=True)
+            case Put(target, value):
+                source = (value_of(value),) if isinstance(value, ArrayView) else ()
+                ops.append(TileOp(COPY, (value_of(target, stored=True) if target.array.id not in group.local else value_of(target.array),),
+                                  source, times))
+            case Show():
+                pass
+
+    for item in group.items:
+        visit(item, 1)
+    for array in group.outputs:
+        value_of(array, stored=True)
+    return GroupCosts(tuple(axes), tuple(values.values()), tuple(ops), walked)
+
+
+def _is_last(group: KernelGroup, axis: Dim) -> bool:
+    """Tell whether an axis is the last dimension of a value of the group."""
+    views = [ArrayView(array) for array in group.outputs]
+    arrays = [array for statement in group.statements if isinstance(statement, Apply) for array in statement.results]
+    return any(group.axes.of_array(array)[-1:] == (axis,) for array in (*arrays, *(view.array for view in views)))
