@@ -15,6 +15,7 @@ import os
 import re
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from itertools import islice
 from types import CodeType, FrameType
 
@@ -81,6 +82,21 @@ def cell_name(file: str) -> str:
     return f"Cell In[{cells[file]}]" if file in cells else ""
 
 
+_user_lines: dict[str, dict[int, Span]] = {}    # of files that the package wrote: the user's line behind each line
+_user_spans: set[Span] = set()
+
+
+def map_lines(file: str, spans: Mapping[int, Span]) -> None:
+    """Say from which lines of the user's the lines of a file come that the package wrote: spans in the file are these from now on."""
+    _user_lines[file] = dict(spans)
+    _user_spans.update(spans.values())
+
+
+def _of_user(span: Span) -> Span:
+    """Return the user's span for a span in a file that the package wrote; the span itself in another file."""
+    return _user_lines.get(span.file, {}).get(span.line, span)
+
+
 def here() -> Span:
     """Return the span of the innermost running line that lies outside this package."""
     return span_of(user_frame())
@@ -128,6 +144,8 @@ def span_of(frame: FrameType) -> Span:
     code = frame.f_code
     position = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
     line, end_line, column, end_column = position or (None, None, None, None)
+    if code.co_filename in _user_lines:
+        return _of_user(Span(code.co_filename, line or frame.f_lineno))
     if line is None:
         return Span(code.co_filename, frame.f_lineno)
     return Span(code.co_filename, line, (column or 0) + 1, end_line or 0, (end_column or 0) + 1)
@@ -138,7 +156,7 @@ def definition_span(code: CodeType) -> Span:
     for line in range(code.co_firstlineno, code.co_firstlineno + _LONGEST_HEAD):
         text = linecache.getline(code.co_filename, line)
         if re.match(r"\s*(async\s+)?def\s", text):
-            return Span(code.co_filename, line, len(text) - len(text.lstrip()) + 1)
+            return _of_user(Span(code.co_filename, line, len(text) - len(text.lstrip()) + 1))
         if not text:
             break
     return Span(code.co_filename, code.co_firstlineno)
@@ -147,6 +165,8 @@ def definition_span(code: CodeType) -> Span:
 def parameter_span(code: CodeType, name: str) -> Span:
     """Return where the parameter `name` stands in the function's `def`; the `def` itself when the text is not there."""
     whole = definition_span(code)
+    if code.co_filename in _user_lines:
+        return whole
     for line in range(whole.line, whole.line + _LONGEST_HEAD):   # read as text: decorating a kernel parses no file
         text = linecache.getline(code.co_filename, line)
         found = re.search(rf"(?<![\w.])\*{{0,2}}{re.escape(name)}\s*[:,)=]", text)
@@ -160,7 +180,7 @@ def parameter_span(code: CodeType, name: str) -> Span:
 
 def argument_span(call: Span, name: str, position: int | None = None) -> Span:
     """Narrow the span of a call to one of its arguments, by keyword or by position; the call itself when that fails."""
-    node = _parsed_call(call)
+    node = None if call in _user_spans else _parsed_call(call)      # the user's line is no call of a kernel
     if node is None:
         return call
     for keyword in node.keywords:

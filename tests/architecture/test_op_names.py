@@ -35,6 +35,7 @@ ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
     "trace/text/kernel.py": (frozenset({"gather", "scatter", "scatter_add", "transpose"}), "statements on rows of a parameter; an option"),
     "trace/text/nodes.py": (frozenset({"transpose", "reshape"}), "methods of views"),
     "trace/text/scalars.py": (frozenset({"where"}), "a function of scalars"),
+    "passes/tensor/scalar_text.py": (frozenset({"maximum", "minimum"}), "functions of scalars, by their names"),
     "ir/kernel_walk.py": (frozenset({"gather", "scatter", "scatter_add"}), "statements on rows of a parameter"),
 }
 

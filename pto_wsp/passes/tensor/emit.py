@@ -1,0 +1,465 @@
+"""Print a function in tiled form as a Python module of the level below: kernels, a workload, and `run`; execute it for the workload.
+
+    emitted = emit(planned, context)
+    emitted.source                                   the module's text: it has nothing of the tensor level in it
+    emitted.workload({"x": X, "out": Y})             the workload on these tensors; on declared ones where none is given
+    emitted.results                                  the names of the tensors that hold the results: out, out_1, ...
+
+A loop with a group is a loop of its kernel, a loop without one a loop of tasks. Errors in the module's lines point at the user's.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.errors import NoTileFormError
+from pto_wsp.ir import flow
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.names import Names
+from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, mul, sub
+from pto_wsp.ir.tensor import Injective, Monotone, Tensor
+from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Make, Put, TensorFunction, TileCut
+from pto_wsp.passes.tensor.effects import highest_id
+from pto_wsp.passes.tensor.flatten import ExtentLimits
+from pto_wsp.passes.tensor.kernel_text import RESERVED, KernelCall, ModuleLine, identifier, kernel_of
+from pto_wsp.passes.tensor.partition import bounds_of_symbols
+from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, scalar_text
+from pto_wsp.passes.tensor.scratch import Run, Segment, plan_scratch
+from pto_wsp.passes.tensor.substitute import substituted
+from pto_wsp.source import UNKNOWN, Span, map_lines
+from pto_wsp.values import dataclass
+
+_IMPORTED = ("DType", "In", "InOut", "Injective", "Monotone", "Out", "P", "Scalar", "Symbol", "Tensor", "Tile", "ceildiv", "kernel",
+             *sorted(FUNCTIONS.values()), "pto", "workload")
+_TAKEN = RESERVED | {*_IMPORTED, "np", "cache", "run", "program"}
+_CONTRACTS = {Contract.INJECTIVE: Injective, Contract.MONOTONE: Monotone}
+_FILL_ROWS, _FILL_COLUMNS = 64, 512       # the tile of a task that sets state to a number
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTensor:
+    """A tensor of the module that a run binds, by its name: an array that comes in, or a result.
+
+    `path`: how the caller names it. `variable`: the parameter of the workload's function that the tensor is.
+    """
+
+    name: str
+    path: str
+    array: Array
+    variable: str
+    is_result: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class EmittedModule:
+    """A function as a module of kernels and a workload. The module is executed when it is first needed."""
+
+    name: str
+    source: str
+    bound: tuple[ModuleTensor, ...]
+    symbols: tuple[SymbolRef, ...]
+    scalars: tuple[SymbolRef, ...]
+    kernel_names: tuple[str, ...]
+    file: str
+    spans: Mapping[int, Span]
+    _names: dict[str, str]
+    _namespace: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names of the tensors that hold the results, in their order."""
+        return tuple(one.name for one in self.bound if one.is_result)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the tensors that the caller's arrays are bound to, in the order of the function's parameters."""
+        return tuple(one.name for one in self.bound if not one.is_result)
+
+    @property
+    def namespace(self) -> Mapping[str, Any]:
+        """The names of the module, which has been executed."""
+        if not self._namespace:
+            linecache.cache[self.file] = (len(self.source), None, self.source.splitlines(keepends=True), self.file)
+            map_lines(self.file, self.spans)
+            self._namespace["__name__"] = self.file
+            exec(compile(self.source, self.file, "exec"), self._namespace)
+        return self._namespace
+
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """The kernels, in the order in which they are printed."""
+        return tuple(self.namespace[name] for name in self.kernel_names)
+
+    def run(self, *arrays: object) -> object:
+        """Compile and run the function on arrays; returns the results, one or a tuple."""
+        return self.namespace["run"](*arrays)
+
+    def workload(self, tensors: Mapping[str, Tensor] | None = None) -> Any:
+        """Return the workload on tensors by the paths of parameters and the names of results; one that is not given is declared.
+
+        A symbol is a number where the tensors that are given say it, and else a `Symbol` that a run binds by its name.
+        """
+        given = dict(tensors or {})
+        found = {one.name: given[key] for one in self.bound for key in (one.path, one.name) if key in given}
+        sizes: dict[int, int] = {}
+        for one in self.bound:
+            if one.name in found:
+                for extent, declared in zip(one.array.shape, found[one.name].sizes, strict=True):
+                    if isinstance(extent, SymbolRef) and isinstance(declared, Const):
+                        sizes.setdefault(extent.id, int(declared.value))
+        declared_symbols = self.namespace["symbols"]()
+        values = {symbol.id: sizes.get(symbol.id, declared_symbols[self._names[symbol.name]]) for symbol in (*self.symbols, *self.scalars)}
+        declared_tensors = self.namespace["tensors"](*values.values())
+        arguments = [_with_contracts(found[one.name], one.array) if one.name in found else declared_tensors[one.name] for one in self.bound]
+        return self.namespace[self.name](*arguments, *values.values())
+
+
+def _with_contracts(tensor: Tensor, array: Array) -> Tensor:
+    for contract in array.contracts:
+        if contract not in tensor.ref.contracts:
+            tensor = _CONTRACTS[contract](tensor)
+    return tensor
+
+
+def emit(planned: PlannedFunction, context: TensorContext) -> EmittedModule:
+    """Return a function in tiled form as a module of the level below.
+
+    Raises: J310 at the user's line for a statement that has no form as tiles of a kernel.
+    """
+    return _Module(planned.function).write()
+
+
+class _Module:
+    """Prints one module."""
+
+    def __init__(self, function: TensorFunction) -> None:
+        self._function = _with_results(function)
+        self._homes = plan_scratch(self._function)
+        self._limits = ExtentLimits(bounds_of_symbols(function))
+        wanted = {identifier(_kernel_name(part)) for parts in self._homes.segments.values() for part in parts if isinstance(part, Run)}
+        name = Names(_TAKEN).take(identifier(function.name))
+        self._name = name
+        self._names = Names(_TAKEN | {name} | wanted)          # of tensors, symbols and loop variables: kernels keep their names
+        self._of_kernels = Names(_TAKEN | {name})
+        self._kernels: dict[tuple[str, ...], str] = {}
+        self._kernel_lines: list[ModuleLine] = []
+        self._kernel_names: list[str] = []
+        self._dtypes: set[DType] = set()
+        self._uses_math = False
+        self._spelled: dict[str, str] = {}
+        self._tensors: dict[int, str] = {}
+        self._variables: dict[Var, str] = {}
+        self._fills: set[int] = set()
+        self._keep: list[Body] = []           # bodies made here: segments are known by the identity of their body
+
+    def write(self) -> EmittedModule:
+        function = self._function
+        name = self._name
+        bound = self._bound()
+        for symbol in (*function.symbols, *function.scalars):
+            self._spelled[symbol.name] = self._of_kernels.take(self._variable(symbol.name, self._names))
+        constants = {one.array.id: self._of_kernels.take(self._variable(one.array.name, self._names)) for one in function.constants}
+        self._tensors = {one.array.id: one.variable for one in bound} | constants
+        body = self._tasks(function.body, 1, self._names.inner(), {})
+        lines = self._assembled(name, bound, constants, body)
+        text = "".join(f"{'    ' * line.depth}{line.text}".rstrip() + "\n" for line in lines)
+        spans = {number: line.span for number, line in enumerate(lines, 1) if line.span != UNKNOWN}
+        digest = sha256(f"{text}{sorted(spans.items(), key=lambda pair: pair[0])}".encode()).hexdigest()[:8]
+        return EmittedModule(name, text, bound, function.symbols, function.scalars, tuple(self._kernel_names),
+                             f"<tensor function {function.name} {digest}>", spans, dict(self._spelled))
+
+    # -- tensors -------------------------------------------------------------------------------------------------------
+    def _bound(self) -> tuple[ModuleTensor, ...]:
+        names = Names(_TAKEN)
+        params = [(names.take(identifier(param.path or param.array.name)), param) for param in self._function.params]
+        inputs = tuple(ModuleTensor(name, param.path or param.array.name, param.array, self._variable(name, self._names))
+                       for name, param in params)
+        results = tuple(names.take("out" if k == 0 else f"out_{k}") for k in range(len(self._function.results)))
+        return (*inputs, *(ModuleTensor(name, name, view.array, self._variable(name, self._names), True)
+                           for name, view in zip(results, self._function.results, strict=True)))
+
+    def _variable(self, wanted: str, names: Names) -> str:
+        """Return a variable of the workload: the name, or `name_tensor` where a kernel is called so."""
+        spelled = identifier(wanted)
+        taken = names.inner().take(spelled)
+        return names.take(taken if taken == spelled else f"{spelled}_tensor")
+
+    def tensor(self, array: Array) -> str:
+        """Return the name of the tensor that an array is."""
+        return self._tensors[array.id]
+
+    def scalar(self, node: Scalar) -> str:
+        """Return a scalar as text of the workload."""
+        return scalar_text(node, self._leaf)
+
+    def _leaf(self, node: Scalar) -> str | None:
+        match node:
+            case Var():
+                return self._variables[node]
+            case SymbolRef(name):
+                return self._spelled[name]
+            case Element(tensor, index):
+                return f"{self._tensors[tensor.id]}[{', '.join(map(self.scalar, index))}]"
+            case _:
+                return None
+
+    # -- tasks ---------------------------------------------------------------------------------------------------------
+    def _tasks(self, body: Body, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+        """Return a body of tasks as lines."""
+        lines: list[ModuleLine] = []
+        made: set[int] = set()
+        for segment in self._homes.inside(body):
+            self._variables = variables
+            if isinstance(segment, Run):
+                lines.extend(self._call(segment, depth, names, variables))
+            elif isinstance(segment, flow.Do):
+                assert isinstance(segment.leaf, Make)
+                lines.extend(self._made(segment.leaf, depth, names, variables))
+                made.add(segment.leaf.array.id)
+            elif isinstance(segment, flow.Loop):
+                lines.extend(self._loop(segment, depth, names, variables))
+            elif isinstance(segment, flow.Choice):
+                lines.extend(self._choice(segment, depth, names, variables))
+            elif isinstance(segment, flow.Sequence):
+                lines.extend(self._tasks(segment, depth, names, variables))
+            else:
+                raise NoTileFormError("only loops and branches stand in a function on tensors", self._function.span,
+                                    found=type(segment).__name__)
+        return lines or [ModuleLine("pass", depth)]
+
+    def _loop(self, loop: Any, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+        inner = names.inner()
+        name = inner.take(identifier(loop.var.name))
+        plain = loop.start == Const(0) and loop.step == Const(1)
+        count = loop.stop if plain else ceil_div(sub(loop.stop, loop.start), loop.step)
+        body = loop.body
+        if not plain:
+            position = add(loop.start, mul(loop.var, loop.step))
+            body = substituted(body, {loop.var: position})
+            self._homes.adopt(body)
+            self._keep.append(body)
+        head = f"for {name} in {'P.seq' if loop.ordered or _writes_by_table(body) else 'P'}({self.scalar(count)}):"
+        inside = self._tasks(body, depth + 1, inner, {**variables, loop.var: name})
+        self._variables = variables
+        return [ModuleLine(head, depth, loop.span if loop.span != UNKNOWN else _first_span(inside)), *inside]
+
+    def _choice(self, choice: Any, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+        lines: list[ModuleLine] = []
+        for k, branch in enumerate(choice.branches):
+            self._variables = variables
+            lines.append(ModuleLine(f"with P.{'elif_' if k else 'when'}({self.scalar(branch.condition)}):", depth, branch.span))
+            lines.extend(self._tasks(branch.body, depth + 1, names.inner(), variables))
+        if choice.otherwise.items:
+            lines.append(ModuleLine("with P.otherwise():", depth))
+            lines.extend(self._tasks(choice.otherwise, depth + 1, names.inner(), variables))
+        return lines
+
+    def _made(self, make: Make, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+        lines: list[ModuleLine] = []
+        if make.array.id not in self._tensors:
+            lines.append(self._scratch(make.array, depth, names, make.span))
+        if make.fill is not None:
+            lines.extend(self._filled(make, depth, names, variables))
+        return lines
+
+    def _scratch(self, array: Array, depth: int, names: Names, span: Span) -> ModuleLine:
+        name = self._variable(array.name, names)
+        self._tensors[array.id] = name
+        self._dtypes.add(array.dtype)
+        return ModuleLine(f"{name} = Tensor.empty(({self._shape(array)}), {array.dtype.name})", depth, span)
+
+    def _call(self, run: Run, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+        lines = [self._scratch(array, depth, names, UNKNOWN) for array in self._homes.leaving(run) if array.id not in self._tensors]
+        self._variables = variables
+        call = kernel_of(run, self._homes, self._limits, self)
+        name = self._kernel(call, _kernel_name(run))
+        self._dtypes |= call.dtypes
+        index = f"[{', '.join(list(variables.values())[-8:])}]" if variables else ""
+        return [*lines, ModuleLine(f"{name}{index}({', '.join(call.arguments)})", depth, call.span)]
+
+    def _kernel(self, call: KernelCall, wanted: str) -> str:
+        """Return the name of a kernel; the kernel is printed unless one of the same shape has been."""
+        if call.shape not in self._kernels:
+            self._uses_math |= call.uses_math
+            name = self._of_kernels.take(identifier(wanted))
+            self._kernels[call.shape] = name
+            self._kernel_names.append(name)
+            self._kernel_lines += [ModuleLine(""), ModuleLine(""), ModuleLine("@kernel", 0, call.span),
+                                   ModuleLine(f"def {name}({', '.join(call.params)}):", 0, call.span), *call.body]
+        return self._kernels[call.shape]
+
+    def _filled(self, make: Make, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+        """Return the loops of tasks that set state in memory to its first number."""
+        array = make.array
+        assert make.fill is not None
+        loops: list[tuple[Var, Scalar]] = []
+        view = ArrayView(array)
+        next_id = highest_id(self._function) + 1 + 100 * len(self._fills)
+        self._fills.add(array.id)
+        from_last = array.rank - 1
+        for dim, extent in enumerate(array.shape):
+            size = (_FILL_COLUMNS if dim == from_last else _FILL_ROWS if dim == from_last - 1 else 1)
+            if isinstance(extent, Const) and int(extent.value) <= size:
+                continue
+            var = Var(f"{array.name}_{dim}", next_id + dim)
+            loops.append((var, ceil_div(extent, Const(size))))
+            view = view.then(TileCut(dim, mul(var, Const(size)), size))
+        put = Put(view, Const(make.fill), span=make.span)
+        body: Body = flow.Sequence((flow.Do(put),))
+        segments: dict[int, tuple[Segment, ...]] = {id(body): (Run(f"{array.name}.fill", body.items),)}
+        for var, count in reversed(loops):
+            loop: Any = flow.Loop(var, Const(0), count, Const(1), False, body, None, span=make.span)
+            body = flow.Sequence((loop,))
+            segments[id(body)] = body.items
+        self._homes.segments.update(segments)
+        self._keep.append(body)
+        return self._tasks(body, depth, names, variables)
+
+    # -- the module ----------------------------------------------------------------------------------------------------
+    def _assembled(self, name: str, bound: Sequence[ModuleTensor], constants: Mapping[int, str],
+                   body: list[ModuleLine]) -> list[ModuleLine]:
+        function = self._function
+        symbols = [self._spelled[symbol.name] for symbol in (*function.symbols, *function.scalars)]
+        self._dtypes |= {one.array.dtype for one in bound} | {one.array.dtype for one in function.constants}
+        self._dtypes |= {symbol.dtype for symbol in function.scalars if symbol.dtype is not None}
+        head = [f"{dtype.name} = DType.{dtype.name}" for dtype in sorted(self._dtypes, key=lambda dtype: dtype.name)]
+        head += [f"{constants[one.array.id]} = {_constant_text(one, constants[one.array.id])}" for one in function.constants]
+        parameters = ", ".join([*(one.variable for one in bound), *symbols])
+        lines = [*_plain("\n".join(head)), *self._kernel_lines, *_plain("\n\n@workload", function.span),
+                 ModuleLine(f"def {name}({parameters}):", 0, function.span), *body]
+        tail = _TAIL.format(symbols=", ".join(f"{text!r}: Symbol({text!r})" for text in symbols), parameters=", ".join(symbols),
+                            tensors="\n".join(f"        {one.name!r}: {self._declared(one)}," for one in bound), name=name)
+        lines += _plain(tail + self._run_text(bound))
+        used = {word for line in lines for word in re.findall(r"[A-Za-z_]\w*", line.text)}
+        imports = f'"""The function `{function.name}` as kernels and a workload."""\n\n' + "import math\n" * ("math" in used)
+        imports += "from functools import cache\n\n" + "import numpy as np\n\n" * ("np" in used)
+        imports += f"from pto_wsp import {', '.join(one for one in _IMPORTED if one in used)}\n"
+        return [*_plain(imports), *lines]
+
+    def _declared(self, one: ModuleTensor) -> str:
+        text = f"Tensor(shape=({self._shape(one.array)}), dtype={one.array.dtype.name}, name={one.name!r})"
+        for contract in one.array.contracts:
+            text = f"{contract.value.capitalize()}({text})"
+        return text
+
+    def _run_text(self, bound: Sequence[ModuleTensor]) -> str:
+        function = self._function
+        inputs = [one for one in bound if not one.is_result]
+        outputs = [one for one in bound if one.is_result]
+        scalars = [self._spelled[one.name] for one in function.scalars]
+        sizes: dict[str, str] = {}
+        for one in inputs:
+            for dim, extent in enumerate(one.array.shape):
+                if isinstance(extent, SymbolRef) and extent in function.symbols:
+                    sizes.setdefault(self._spelled[extent.name], f"{one.name}.shape[{dim}]")
+        made = [f"{name} = {text}" for name, text in sizes.items()]
+        made += [f"{one.name} = np.empty(({self._shape(one.array)}), {one.array.dtype.name}.np)" for one in outputs]
+        bindings = ", ".join(f"{name}={name}" for name in (*(one.name for one in bound), *sizes, *scalars))
+        made.append(f"program().run({bindings})")
+        if outputs:
+            made.append(f"return {', '.join(one.name for one in outputs)}")
+        parameters = ", ".join([*(one.name for one in inputs), *scalars])
+        return _RUN.format(parameters=parameters, body="\n".join(f"    {line}" for line in made))
+
+    def _shape(self, array: Array) -> str:
+        return ", ".join(map(self.scalar, array.shape)) + "," * (array.rank == 1)
+
+
+_TAIL = '''
+
+def symbols():
+    """Return the sizes and numbers that each run binds."""
+    return {{{symbols}}}
+
+
+def tensors({parameters}):
+    """Return the tensors that each run binds."""
+    return {{
+{tensors}
+    }}
+
+
+@cache
+def program():
+    """Return the compiled workload, for arrays of any sizes."""
+    sizes = symbols().values()
+    return {name}(*tensors(*sizes).values(), *sizes).compile()
+'''
+_RUN = '''
+
+def run({parameters}):
+    """Return what the function gives for arrays."""
+{body}
+'''
+
+
+def _plain(text: str, span: Span = UNKNOWN) -> list[ModuleLine]:
+    """Return text as lines of the module that come from one line of the user's, or none."""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [ModuleLine(line.lstrip(" "), (len(line) - len(line.lstrip(" "))) // 4, span) for line in lines]
+
+
+# -- before printing ---------------------------------------------------------------------------------------------------
+def _with_results(function: TensorFunction) -> TensorFunction:
+    """Return a function each of whose results is an array of its own: a view, a parameter, or what is returned twice is copied."""
+    given = {param.array.id for param in function.params} | {constant.array.id for constant in function.constants}
+    top = {array.id for item in function.body.items if isinstance(item, flow.Do) for array in _defined(item.leaf)}
+    seen: set[int] = set()
+    results: list[ArrayView] = []
+    items = list(function.body.items)
+    next_id = highest_id(function)
+    for view in function.results:
+        array = view.array
+        if not view.steps and array.id not in given | seen and array.id in top:
+            seen.add(array.id)
+            results.append(view)
+            continue
+        next_id += 1
+        copy = Array(next_id, f"{array.name}.copy", view.shape, array.dtype)
+        items += [flow.Do(Make(copy, None, function.span)), flow.Do(Put(ArrayView(copy), view, group=copy.name, span=function.span))]
+        results.append(ArrayView(copy))
+    return replace(function, body=replace(function.body, items=tuple(items)), results=tuple(results))
+
+
+def _defined(leaf: Any) -> Iterable[Array]:
+    return (leaf.array,) if isinstance(leaf, Make) else getattr(leaf, "results", ())
+
+
+
+def _writes_by_table(body: Body) -> bool:
+    return any(isinstance(leaf, Put) and leaf.table is not None for leaf in flow.leaves(body))
+
+
+def _first_span(lines: Sequence[ModuleLine]) -> Span:
+    return next((line.span for line in lines if line.span != UNKNOWN), UNKNOWN)
+
+
+def _kernel_name(run: Run) -> str:
+    """Return what a kernel is to be called: its group, else the value that it makes last."""
+    if run.group:
+        return run.group
+    names = [array.name for item in run.items for leaf in flow.leaves(item) for array in _defined(leaf)]
+    written = [leaf.target.array.name for item in run.items for leaf in flow.leaves(item) if isinstance(leaf, Put)]
+    return (written or names or ["show"])[-1]
+
+
+def _constant_text(constant: ArrayConstant, name: str) -> str:
+    array = constant.array
+    shape = tuple(int(extent.value) for extent in array.shape if isinstance(extent, Const))
+    values = np.frombuffer(constant.data, array.dtype.np).reshape(shape)
+    text = f"np.frombuffer(bytes.fromhex({constant.data.hex()!r}), {array.dtype.name}.np).reshape({shape}).copy()"
+    if array.dtype.is_integer or (array.dtype.np == np.float64 and bool(np.isfinite(values).all())):
+        text = f"np.array({values.tolist()!r}, {array.dtype.name}.np)"
+    declared = f"Tensor({text}, name={name!r})"
+    for contract in array.contracts:
+        declared = f"{contract.value.capitalize()}({declared})"
+    return declared

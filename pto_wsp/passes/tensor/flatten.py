@@ -1,0 +1,315 @@
+"""Say how a view of any rank is bound as a tile [rows, columns], and how values of any rank lie in tiles.
+
+A value of a kernel has the dimensions of its array. Neighbours are merged: `Folding(a, b)` says that dimensions a .. b - 1 are the rows
+and those from b on the columns; dimensions before a stay (a stack of tiles). The elements are row by row in every folding, so another
+folding is a reshape. Dimensions of extent 1 vanish.
+
+    q[h, i * 32 :+ 32, 0:64]    rank 3: h is picked, the tile is [32, 64]
+    x[i * 8 :+ 8] of (t, 16, 64): bound as x.reshape(t, 1024)[i * 8:].clip(8, 1024), a tile [8, 1024] that folds to [128, 64]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from pto_wsp.ir.scalar import Const, Scalar, Var, add, minimum, mul, sub
+from pto_wsp.ir.tensor_function import ArrayView, Flip, Insert, Refold, TileCut, limit_of
+from pto_wsp.ir.view import Cut, Permute, Pick
+from pto_wsp.passes.tensor.effects import vars_in
+from pto_wsp.values import dataclass
+
+
+class NoTile(Exception):
+    """A view that no task can bind as a tile. The arguments: what stands in the way, and what would help."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueDim:
+    """A dimension of a value in a kernel: the lanes that it has, and how many of them are there."""
+
+    limit: int
+    extent: Scalar
+
+    @property
+    def short(self) -> bool:
+        """Whether fewer may be there than the tile has lanes."""
+        return self.extent != Const(self.limit)
+
+
+Dims = tuple[ValueDim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """Which dimensions of a value are the rows of its tile (first .. second - 1), and which its columns (from second on)."""
+
+    first: int
+    second: int
+
+    def tile_shape(self, dims: Dims) -> tuple[int, ...]:
+        """Return the extents of the tile: leading ones that are not 1, then rows and columns."""
+        leading = [dim.limit for dim in dims[:self.first]]
+        while leading and leading[0] == 1:
+            del leading[0]
+        return (*leading, prod(dim.limit for dim in dims[self.first:self.second]), prod(dim.limit for dim in dims[self.second:]))
+
+
+def usual(rank: int) -> Folding:
+    """Return the folding that has the last dimension as columns and all others as rows."""
+    return Folding(0, max(rank - 1, 0))
+
+
+def matrices(rank: int) -> Folding:
+    """Return the folding that keeps all dimensions but the last two."""
+    return Folding(max(rank - 2, 0), max(rank - 1, 0))
+
+
+class ExtentLimits:
+    """The most that extents can be, by what they say themselves and by what is assumed of symbols."""
+
+    def __init__(self, bounds: Mapping[str, int]) -> None:
+        self._bounds = bounds
+
+    def of(self, extent: Scalar) -> int | None:
+        """Return the most that an extent can be; None where nothing says so."""
+        known = limit_of(extent)
+        return known if known is not None else self._bounds.get(getattr(extent, "name", ""))
+
+    def dims(self, extents: tuple[Scalar, ...]) -> Dims:
+        """Return extents as dimensions of a value.
+
+        Raises: NoTile for an extent without a bound.
+        """
+        return tuple(ValueDim(self._limit(extent), extent) for extent in extents)
+
+    def _limit(self, extent: Scalar) -> int:
+        limit = self.of(extent)
+        if limit is None:
+            raise NoTile("an axis is whole in a task, and nothing says how long it can be",
+                         "promise a bound, tt.assume(n <= 4096), or let tasks cut the axis")
+        return max(limit, 1)
+
+
+# -- what a view takes of its array ------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class DimSlice:
+    """What a view takes of a dimension of memory: `size` positions from `start` on, a step apart; `extent` of them are there.
+
+    `whole`: the extent of the dimension that is taken from. `within`: the part of the dimension, start and stop, that `start` counts in.
+    """
+
+    whole: Scalar
+    start: Scalar
+    size: int
+    extent: Scalar
+    step: int = 1
+    within: tuple[Scalar, Scalar] | None = None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether fewer than `size` may be there."""
+        return self.extent != Const(self.size)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all positions of the dimension are taken."""
+        return self.start == Const(0) and self.step == 1 and self.extent == self.whole and self.within is None
+
+    @property
+    def ends_with_axis(self) -> bool:
+        """Whether all that is missing lies behind the end of the dimension, or of the part that it counts in."""
+        whole = self.whole if self.within is None else sub(self.within[1], self.within[0])
+        return self.extent in (minimum(Const(self.size), sub(whole, self.start)), sub(whole, self.start))
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A view as a task binds it.
+
+    `shape`: the shape that memory is given first; None for its own. `dims`: what is taken of each dimension of that shape; `bound` are
+    those that the tile has, two or less unless it is a stack. `memory_dims`: the dimensions of extents above 1 in the order of memory,
+    which `folding` folds to the tile. `view_dims`: those of the view; `order`: for each that is above 1, its place in `memory_dims`.
+    `flipped`: dimensions of the view that are reversed.
+    """
+
+    shape: tuple[Scalar, ...] | None
+    dims: tuple[DimSlice, ...]
+    bound: tuple[int, ...]
+    view_dims: Dims
+    memory_dims: Dims
+    folding: Folding
+    order: tuple[int, ...]
+    flipped: tuple[int, ...]
+
+
+class _StepsTaken:
+    """The dimensions of memory while the steps of a view are taken, and where the view's dimensions come from."""
+
+    def __init__(self, shape: tuple[Scalar, ...], limits: ExtentLimits) -> None:
+        self.limits = limits
+        self.reset(shape)
+
+    def reset(self, shape: tuple[Scalar, ...]) -> None:
+        self.whole = list(shape)
+        self.start: list[Scalar] = [Const(0)] * len(shape)
+        self.extent = list(shape)
+        self.step = [1] * len(shape)
+        self.size: list[int | None] = [None] * len(shape)
+        self.within: list[tuple[Scalar, Scalar] | None] = [None] * len(shape)
+        self.logical: list[int] = list(range(len(shape)))      # -1: inserted
+        self.flips: set[int] = set()
+
+    def take(self, dim: int, start: Scalar, extent: Scalar, step: int, size: int | None) -> None:
+        at = self.logical[dim]
+        if at < 0:
+            return
+        if at in self.flips:
+            raise NoTile("a part of a reversed axis", "take the part first, then reverse it")
+        if self.step[at] != 1:
+            start = mul(start, Const(self.step[at]))
+        elif self.within[at] is None and not isinstance(self.extent[at], Const) and self.extent[at] != self.whole[at]:
+            self.within[at] = (self.start[at], add(self.start[at], self.extent[at]))      # a part whose size is not known
+            self.start[at] = Const(0)
+        self.start[at] = add(self.start[at], start)
+        self.step[at] *= step
+        self.extent[at] = extent
+        self.size[at] = size
+
+
+def exact(start: Scalar, size: int, extent: Scalar) -> bool:
+    """Tell whether a tile that begins inside an axis is certainly all there."""
+    if not isinstance(extent, Const):
+        return False
+    number = int(extent.value)
+    if isinstance(start, Const):
+        return int(start.value) + size <= number
+    return number % size == 0 and _is_multiple(start, size)
+
+
+def _is_multiple(node: Scalar, of: int) -> bool:
+    base, factor = sub(node, Const(0)), 1
+    while not isinstance(base, Const):
+        lhs, rhs = getattr(base, "lhs", None), getattr(base, "rhs", None)
+        if lhs is None or rhs is None or base != mul(lhs, rhs) or not isinstance(rhs, Const):
+            return factor % of == 0
+        base, factor = lhs, factor * int(rhs.value)
+    return (int(base.value) * factor) % of == 0
+
+
+def flattened(view: ArrayView, limits: ExtentLimits, varying: Callable[[Scalar], bool] = lambda _: False) -> Flat:
+    """Return how a view of memory is bound as a tile. `varying`: whether a scalar changes while the task runs.
+
+    Raises: NoTile for what no task can bind.
+    """
+    memory = _StepsTaken(view.array.shape, limits)
+    reshaped: tuple[Scalar, ...] | None = None
+    for step in view.steps:
+        match step:
+            case Pick(dim, index):
+                memory.take(dim, index, Const(1), 1, 1)
+                del memory.logical[dim]
+            case Cut(dim, start, stop, by):
+                at = memory.logical[dim]
+                extent = sub(stop, start) if by == 1 else Const(-(-_number(sub(stop, start)) // by))
+                if at >= 0:
+                    memory.take(dim, start, extent, by, limit_of(extent))
+            case TileCut(dim, start, size):
+                at = memory.logical[dim]
+                if at >= 0:
+                    rest = memory.extent[at]
+                    if size == 1 or exact(start, size, rest):
+                        memory.take(dim, start, Const(size), 1, size)
+                    elif not (start == Const(0) and rest == Const(size)):
+                        memory.take(dim, start, minimum(Const(size), sub(rest, start)), 1, size)
+            case Permute(order):
+                memory.logical = [memory.logical[k] for k in order]
+            case Insert(dim):
+                memory.logical.insert(dim, -1)
+            case Flip(dim):
+                if memory.logical[dim] >= 0:
+                    memory.flips ^= {memory.logical[dim]}
+            case Refold(shape):
+                kept = [at for at in memory.logical if at >= 0]
+                all_taken = all(memory.start[k] == Const(0) and memory.step[k] == 1 and memory.extent[k] == memory.whole[k]
+                                for k in range(len(memory.whole)))
+                if kept != sorted(kept) or memory.flips or not all_taken:
+                    raise NoTile("a reshape of a part, or of axes in another order", "store the part in a tensor of its own first")
+                reshaped = shape
+                memory.reset(shape)
+    return _folded(memory, reshaped, limits, varying)
+
+
+def _number(extent: Scalar) -> int:
+    if not isinstance(extent, Const):
+        raise NoTile("a slice with a step, whose size is not known", "slice by numbers")
+    return int(extent.value)
+
+
+def _folded(memory: _StepsTaken, reshaped: tuple[Scalar, ...] | None, limits: ExtentLimits, varying: Callable[[Scalar], bool]) -> Flat:
+    taken: list[DimSlice] = []
+    for at in range(len(memory.whole)):
+        size = memory.size[at] if memory.size[at] is not None else limits.of(memory.extent[at])
+        if size is None:
+            raise NoTile("an axis is whole in a task, and nothing says how long it can be",
+                         "promise a bound, tt.assume(n <= 4096), or let tasks cut the axis")
+        taken.append(DimSlice(memory.whole[at], memory.start[at], size, memory.extent[at], memory.step[at], memory.within[at]))
+    sizes = {at: ValueDim(one.size, one.extent) for at, one in enumerate(taken)}
+    view_dims = tuple(ValueDim(1, Const(1)) if at < 0 else sizes[at] for at in memory.logical)
+    order = tuple(at for at in memory.logical if at >= 0 and taken[at].size > 1)
+    flipped = tuple(dim for dim, at in enumerate(memory.logical) if at in memory.flips and taken[at].size > 1)
+    kept = [at for at, one in enumerate(taken) if one.size > 1 or varying(one.start)]
+    places = {at: place for place, at in enumerate(k for k in kept if taken[k].size > 1)}
+    shape, dims, bound, second = _grouped(taken, kept, reshaped)
+    memory_dims = tuple(ValueDim(taken[at].size, taken[at].extent) for at in places)
+    folding = Folding(len(memory_dims) - 2, len(memory_dims) - 1) if len(bound) > 2 else Folding(0, second)
+    return Flat(shape, dims, bound, view_dims, memory_dims, folding, tuple(places[at] for at in order), flipped)
+
+
+def _grouped(taken: list[DimSlice], kept: list[int], reshaped: tuple[Scalar, ...] | None,
+             ) -> tuple[tuple[Scalar, ...] | None, tuple[DimSlice, ...], tuple[int, ...], int]:
+    """Return the shape that memory is given, what is taken of it, the dimensions that are bound, and how many that are above 1 are rows."""
+    if len(kept) == 1 and kept[0] + 1 < len(taken) and taken[kept[0] + 1].whole == Const(1):
+        return reshaped, tuple(taken), (kept[0], kept[0] + 1), int(taken[kept[0]].size > 1)      # a column
+    if len(kept) <= 2:
+        return reshaped, tuple(taken), tuple(kept), sum(1 for at in kept[:-1] if taken[at].size > 1)
+    for split in range(len(kept) - 1, 0, -1):
+        rows, columns = _merged(taken, kept[:split]), _merged(taken, kept[split:])
+        if rows is None or columns is None:
+            continue
+        inner = {*_between(kept[:split]), *_between(kept[split:])} - {kept[0], kept[split]}
+        left = [at for at in range(len(taken)) if at not in inner]
+        dims = tuple(rows if at == kept[0] else columns if at == kept[split] else taken[at] for at in left)
+        return (tuple(one.whole for one in dims), dims, (left.index(kept[0]), left.index(kept[split])),
+                sum(1 for at in kept[:split] if taken[at].size > 1))
+    if all(taken[at].size > 1 for at in kept) and not any(taken[at].is_short for at in kept[:-2]):
+        return reshaped, tuple(taken), tuple(kept), 0
+    raise NoTile("three axes or more of a tile that do not lie one behind the other in memory",
+                 "cut all but two of the axes into tiles of 1")
+
+
+def _between(group: list[int]) -> range:
+    return range(group[0], group[-1] + 1)
+
+
+def _merged(taken: list[DimSlice], group: list[int]) -> DimSlice | None:
+    """Return neighbouring dimensions as one; None where they do not lie one behind the other."""
+    first = taken[group[0]]
+    if len(group) == 1:
+        return first
+    inner = 1
+    for at in range(group[0] + 1, group[-1] + 1):
+        one = taken[at]
+        if not one.is_all or not isinstance(one.whole, Const):
+            return None
+        inner *= int(one.whole.value)
+    if first.step != 1 or first.within is not None or not isinstance(first.whole, Const):
+        return None
+    by = Const(inner)
+    extent = Const(int(first.extent.value) * inner) if isinstance(first.extent, Const) else mul(first.extent, by)
+    return DimSlice(mul(first.whole, by), mul(first.start, by), first.size * inner, extent)
+
+
+def varies_with(loops: frozenset[Var]) -> Callable[[Scalar], bool]:
+    """Return whether scalars change with the loop variables of a kernel."""
+    return lambda node: bool(vars_in((node,)) & loops)

@@ -1,0 +1,556 @@
+"""Print one run of a function in tiled form as a kernel: parameters for the views that lie outside, one line for each statement.
+
+    def peak(score: In[Tile[32, 128, F32]], top: InOut[Tile[32, 1, F32]]):
+        highest = pto.rowmax(score)
+        top_1 = pto.maximum(top, highest)
+        pto.store(top, top_1)
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, replace
+from typing import Protocol
+
+from pto_wsp.errors import NoTileFormError
+from pto_wsp.ir import flow, scalar
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.names import Names
+from pto_wsp.ir.scalar import COMPARISONS, LOGICAL, Binary, Const, Element, Scalar, SymbolRef, Unary, Var, scalar_dtype
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Flip, Item, Make, Put, Show, Statement
+from pto_wsp.passes.tensor.flatten import DimSlice, ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, usual, varies_with
+from pto_wsp.passes.tensor.op_text import Spelled, spelled
+from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, number_text, scalar_text
+from pto_wsp.passes.tensor.scratch import ArrayHome, Homes, Run
+from pto_wsp.passes.tensor.tile_values import Behind, KernelValue, arranged, part, refolded, shape_text
+from pto_wsp.source import UNKNOWN, Span
+from pto_wsp.values import dataclass
+
+# names of the module that kernels use
+RESERVED = frozenset({*keyword.kwlist, "pto", *FUNCTIONS.values(), "ceildiv", "math", "In", "Out", "InOut", "Tile", "Tensor", "Scalar",
+                      "DType", *(dtype.name for dtype in DType)})
+
+
+def identifier(name: str) -> str:
+    """Return a value's name as a Python identifier: `normed.mean` is normed_mean, `out[1]` out_1."""
+    text = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "value"
+    return f"v{text}" if text[0].isdigit() else text
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleLine:
+    """A line of the module: its text without indentation, how deep it stands, and the user's line that it comes from."""
+
+    text: str
+    depth: int = 0
+    span: Span = UNKNOWN
+
+
+class Outside(Protocol):
+    """The workload around a kernel, as text."""
+
+    def scalar(self, node: Scalar) -> str:
+        """Return a scalar as text of the workload."""
+        ...
+
+    def tensor(self, array: Array) -> str:
+        """Return the name of the tensor that an array is."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Param:
+    """A parameter that binds memory: a tile, or a region of any size."""
+
+    name: str
+    array: Array
+    argument: str
+    flat: Flat
+    shape: tuple[int, ...] | None     # None: In[Tensor]
+    reads: bool = False
+    writes: bool = False
+
+    @property
+    def annotation(self) -> str:
+        """The annotation of the parameter."""
+        role = "InOut" if self.reads and self.writes else "Out" if self.writes else "In"
+        if self.shape is None:
+            return f"{role}[Tensor]"
+        return f"{role}[Tile[{', '.join(map(str, self.shape))}, {self.array.dtype.name}]]"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """A kernel, and the call of it: the text of the function without its name, its lines, and the arguments in order."""
+
+    params: tuple[str, ...]
+    body: tuple[ModuleLine, ...]
+    arguments: tuple[str, ...]
+    locals: frozenset[str]
+    uses_math: bool
+    dtypes: frozenset[DType]
+    span: Span
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """The kernel with its names numbered: equal for kernels that differ in names alone."""
+        numbers: dict[str, str] = {}
+
+        def number(found: re.Match[str]) -> str:
+            name = found.group()
+            return numbers.setdefault(name, f"_{len(numbers)}") if name in self.locals else name
+
+        texts = (*self.params, *(f"{'    ' * line.depth}{line.text}" for line in self.body))
+        return tuple(re.sub(r"(?<![\w.\"'])[A-Za-z_]\w*", number, text) for text in texts)
+
+
+def kernel_of(run: Run, homes: Homes, limits: ExtentLimits, outside: Outside) -> KernelCall:
+    """Return a run as a kernel and its call.
+
+    Raises: J310 at the user's line for what has no form in a kernel.
+    """
+    return _KernelPrinter(run, homes, limits, outside).write()
+
+
+@dataclass(slots=True, eq=False)
+class _KnownTiles:
+    """What is known at a place of the body: stored values by the view that they were stored to, tiles that were loaded."""
+
+    stored: dict[ArrayView, KernelValue] = field(default_factory=dict)
+    loaded: dict[ArrayView, KernelValue] = field(default_factory=dict)
+
+    def forget(self, array: Array) -> None:
+        """Forget what is known of an array's elements."""
+        for known in (self.stored, self.loaded):
+            for view in [view for view in known if view.array.id == array.id]:
+                del known[view]
+
+
+class _KernelPrinter:
+    def __init__(self, run: Run, homes: Homes, limits: ExtentLimits, outside: Outside) -> None:
+        self._run, self._homes, self.limits, self._outside = run, homes, limits, outside
+        self._names = Names(RESERVED)
+        self._locals: set[str] = set()
+        self._lines: list[ModuleLine] = []
+        self._depth = 1
+        self._span = UNKNOWN
+        self._params: dict[tuple[int, str, tuple[int, ...] | None], _Param] = {}
+        self._scalars: dict[tuple[Scalar, DType], str] = {}
+        self._values: dict[int, KernelValue] = {}
+        self._loops: dict[Var, str] = {}
+        self._scope = _KnownTiles()
+        self._in_branch = 0
+        self._dtypes: set[DType] = set()
+        self._span_of_run = next((leaf.span for item in run.items for leaf in flow.leaves(item) if leaf.span != UNKNOWN), UNKNOWN)
+
+    # -- the kernel ----------------------------------------------------------------------------------------------------
+    def write(self) -> KernelCall:
+        for array in self._homes.leaving(self._run):
+            self._dtypes.add(array.dtype)
+        self._items(self._run.items)
+        self._check_aliases()
+        bound = list(self._params.values())
+        params = [f"{param.name}: {param.annotation}" for param in bound]
+        params += [f"{name}: Scalar[{dtype.name}]" for (_, dtype), name in self._scalars.items()]
+        arguments = [param.argument for param in bound] + [self._outside.scalar(node) for node, _ in self._scalars]
+        self._dtypes |= {param.array.dtype for param in bound} | {dtype for _, dtype in self._scalars}
+        return KernelCall(tuple(params), tuple(self._lines), tuple(arguments), frozenset(self._locals),
+                          any("math." in line.text for line in self._lines), frozenset(self._dtypes), self._span_of_run)
+
+    def _items(self, items: Iterable[Item]) -> None:
+        for item in items:
+            match item:
+                case flow.Do(leaf):
+                    self._span = leaf.span if leaf.span != UNKNOWN else self._span_of_run
+                    with_form(leaf, self._span, lambda leaf=leaf: self._statement(leaf))   # type: ignore[misc]
+                case flow.Loop():
+                    self._span = item.span if item.span != UNKNOWN else self._span_of_run
+                    with_form(item, self._span, lambda item=item: self._loop(item))        # type: ignore[misc]
+                case flow.Choice():
+                    with_form(item, self._span, lambda item=item: self._choice(item))      # type: ignore[misc]
+                case flow.Sequence():
+                    self._items(item.items)
+                case _:
+                    raise NoTileFormError("only loops and branches stand in a kernel", self._span, found=type(item).__name__)
+
+    def _body(self, body: Body) -> None:
+        outer, self._scope = self._scope, _KnownTiles()
+        self._depth += 1
+        start = len(self._lines)
+        self._items(body.items)
+        if len(self._lines) == start:
+            self.line("pass")
+        self._depth -= 1
+        self._scope = _KnownTiles()
+        for view in outer.stored | outer.loaded:
+            if not any(view.array.id == array for array in _written(body)):
+                if view in outer.stored:
+                    self._scope.stored[view] = outer.stored[view]
+                if view in outer.loaded:
+                    self._scope.loaded[view] = outer.loaded[view]
+
+    def _loop(self, loop: flow.Loop[Statement, object, object, object, object]) -> None:
+        if not isinstance(loop.step, Const):
+            raise NoTile("a loop in a kernel whose step is no number", "give the loop a step that is a number")
+        bounds = [self.scalar(one) for one in (loop.start, loop.stop, loop.step)]
+        if bounds[2] == "1":
+            bounds.pop()
+        if len(bounds) == 2 and bounds[0] == "0":
+            bounds.pop(0)
+        name = self.name(loop.var.name)
+        self.line(f"for {name} in pto.range({', '.join(bounds)}):")
+        self._loops[loop.var] = name
+        self._in_branch += 1
+        self._body(loop.body)      # type: ignore[arg-type]
+        self._in_branch -= 1
+        del self._loops[loop.var]
+
+    def _choice(self, choice: flow.Choice[Statement, object, object, object, object]) -> None:
+        self._in_branch += 1
+        depth = self._depth
+        for branch in choice.branches:
+            if branch is not choice.branches[0]:
+                self.line("with pto.otherwise():")
+                self._depth += 1
+            if branch.span != UNKNOWN:
+                self._span = branch.span
+            self.line(f"with pto.when({self.condition(branch.condition)}):")
+            self._body(branch.body)      # type: ignore[arg-type]
+        if choice.otherwise.items:
+            self.line("with pto.otherwise():")
+            self._body(choice.otherwise)      # type: ignore[arg-type]
+        self._depth = depth
+        self._in_branch -= 1
+
+    # -- text ----------------------------------------------------------------------------------------------------------
+    def line(self, text: str) -> None:
+        """Append a line for the statement that is being printed."""
+        self._lines.append(ModuleLine(text, self._depth, self._span))
+
+    def name(self, wanted: str) -> str:
+        """Return a name of the kernel that nothing else has."""
+        taken = self._names.take(identifier(wanted))
+        self._locals.add(taken)
+        return taken
+
+    def dtype(self, dtype: DType) -> str:
+        """Return the name of a dtype in the module."""
+        self._dtypes.add(dtype)
+        return dtype.name
+
+    def scalar(self, node: Scalar, dtype: DType | None = None) -> str:
+        """Return a scalar as text of the kernel: what does not change while the task runs is a parameter."""
+        if isinstance(node, Const):
+            return number_text(node.value)
+        return scalar_text(node, lambda inner: self._leaf(inner, dtype))
+
+    def condition(self, node: Scalar) -> str:
+        """Return a condition as text of the kernel: comparisons stay, what they compare may be parameters."""
+        if _is_condition(node):
+            return scalar_text(node, lambda inner: None if _is_condition(inner) else self._leaf(inner, None))
+        return f"{self.scalar(node)} != 0"
+
+    def _leaf(self, node: Scalar, dtype: DType | None) -> str | None:
+        if isinstance(node, Const):
+            return None
+        if isinstance(node, Var) and node in self._loops:
+            return self._loops[node]
+        if any(leaf in self._loops for leaf in scalar.leaves(node) if isinstance(leaf, Var)):
+            if isinstance(node, Element):
+                raise NoTile("an index in a loop of a kernel that reads a table", "let the loop be one of tasks: plan key `loops`")
+            return None
+        kind = scalar_dtype(node)
+        found = dtype or (node.dtype if isinstance(node, SymbolRef) and node.dtype is not None else
+                          DType.F32 if kind.is_float else DType.BOOL if kind.is_bool else DType.I64)
+        key = (node, found)
+        if key not in self._scalars:
+            wanted = node.name if isinstance(node, Var | SymbolRef) else "n"
+            self._scalars[key] = self.name(wanted)
+        return self._scalars[key]
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+    def _statement(self, statement: Statement) -> None:
+        match statement:
+            case Make():
+                self._make(statement)
+            case Put():
+                self._put(statement)
+            case Show(label, view):
+                value = self.read(view)
+                self.line(f"pto.print({label!r}, {value.text})")
+            case Apply():
+                self._apply(statement)
+
+    def _make(self, make: Make) -> None:
+        dims = self.limits.dims(make.array.shape)
+        value = KernelValue(self.name(make.array.name), dims, usual(len(dims)), make.array.dtype)
+        fill = "" if make.fill is None else f", init={number_text(make.fill)}"
+        self.line(f"{value.text} = pto.alloc({shape_text(value.tile_shape)}, {self.dtype(make.array.dtype)}{fill})")
+        self._values[make.array.id] = value
+
+    def _apply(self, statement: Apply) -> None:
+        operands: list[KernelValue | Scalar] = [self.read(operand) if isinstance(operand, ArrayView) else operand
+                                              for operand in statement.operands]
+        made = spelled(self, statement, operands)
+        for array, value in zip(statement.results, self._named(statement, made), strict=True):
+            self._values[array.id] = value
+            if self._homes.of(array) is ArrayHome.MEMORY:
+                self._store(ArrayView(array), value)
+
+    def _named(self, statement: Apply, made: Spelled) -> list[KernelValue]:
+        array = statement.results[0]
+        name = self.name(array.name)
+        self.line(f"{made.before}{name}{made.behind} = {made.value.text}")
+        return [replace(made.value, text=name)]
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+    def read(self, view: ArrayView) -> KernelValue:
+        """Return a view as a value, as it is now."""
+        value = self._values.get(view.array.id)
+        if value is not None and self._homes.of(view.array) is not ArrayHome.MEMORY:
+            for step in view.steps:
+                value = part(value, step, self.limits, self.scalar)
+            return value
+        if view in self._scope.stored:
+            return self._scope.stored[view]
+        if view in self._scope.loaded:
+            return self._scope.loaded[view]
+        param = self.bound(view)
+        param.reads = True
+        flat = param.flat
+        if param.shape is not None:
+            tile = KernelValue(param.name, flat.memory_dims, flat.folding, view.dtype, Behind.ZERO)
+        else:
+            tile = KernelValue(self._loaded(param), flat.memory_dims, flat.folding, view.dtype, Behind.ZERO)
+        value = arranged(tile, flat.order, flat.view_dims)
+        for dim in flat.flipped:
+            value = part(value, Flip(dim), self.limits, self.scalar)
+        if param.shape is None:
+            name = self.name(f"{view.array.name}_tile")
+            self.line(f"{name} = {value.text}")
+            value = replace(value, text=name)
+            self._scope.loaded[view] = value
+        return value
+
+    def _loaded(self, param: _Param) -> str:
+        at, shape, valid = self._piece(param)
+        there = "" if valid is None else f", valid={valid}"
+        return f"pto.load({param.name}, {at}, shape={shape}{there})"
+
+    def _piece(self, param: _Param) -> tuple[str, str, str | None]:
+        """Return offset, shape and valid part of a piece of a region."""
+        flat, varies = param.flat, varies_with(frozenset(self._loops))
+        taken = [flat.dims[at] for at in flat.bound]
+        offsets = ["0" if not varies(one.start) else self.scalar(one.start) for one in taken]
+        valid = [None if not one.is_short else self.scalar(one.extent) if varies(one.start) or varies(one.extent)
+                 else f"{param.name}.shape[{dim + 2 - len(taken)}]" for dim, one in enumerate(taken)]
+        sizes = [str(one.size) for one in taken]
+        while len(sizes) < 2:
+            sizes.insert(0, "1")
+            offsets.insert(0, "0")
+            valid.insert(0, None)
+        there = None if valid == [None, None] else f"({valid[0]}, {valid[1]})"
+        return f"({', '.join(offsets)})", f"({', '.join(sizes)})", there
+
+    def bound(self, view: ArrayView) -> _Param:
+        """Return the parameter that a view of memory is bound to."""
+        varies = varies_with(frozenset(self._loops))
+        flat = flattened(view, self.limits, varies)
+        is_region = any(varies(one.start) or varies(one.extent) for one in flat.dims)
+        if is_region and len(flat.bound) > 2:
+            raise NoTile("a piece of more than two axes that a loop of the kernel moves", "cut all but two of the axes into tiles of 1")
+        argument = binding(flat, self._outside.tensor(view.array), self._outside.scalar, varies)
+        shape = None if is_region else flat.folding.tile_shape(flat.memory_dims)
+        return self.param(view.array, argument, flat, shape)
+
+    def param(self, array: Array, argument: str, flat: Flat, shape: tuple[int, ...] | None) -> _Param:
+        """Return the parameter of an argument; one is made where the kernel has none yet."""
+        key = (array.id, argument, shape)
+        if key not in self._params:
+            self._params[key] = _Param(self.name(array.name), array, argument, flat, shape)
+        found = self._params[key]
+        found.flat = flat
+        return found
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+    def _put(self, put: Put) -> None:
+        value = self.read(put.value) if isinstance(put.value, ArrayView) else put.value
+        if put.table is not None:
+            self._scatter(put, value)
+        elif self._homes.of(put.target.array) is ArrayHome.BUFFER:
+            self._assign(put.target, value)
+        else:
+            self._store(put.target, value)
+
+    def _assign(self, target: ArrayView, value: KernelValue | Scalar) -> None:
+        buffer = self._values[target.array.id]
+        place = buffer
+        for step in target.steps:
+            place = part(place, step, self.limits, self.scalar)
+        brackets = place.text.removeprefix(buffer.text)
+        if not (place.text.startswith(buffer.text) and re.fullmatch(r"(\[[^\[\]]*\])?", brackets)):
+            raise NoTile("a part of state that is no block of rows and columns", "write the state in another order of its axes")
+        text = self.scalar(value) if not isinstance(value, KernelValue) else self._fitted(value, place).text
+        self.line(f"{buffer.text}{brackets or '[:]'} = {text}")
+
+    def _fitted(self, value: KernelValue, place: KernelValue) -> KernelValue:
+        """Return a value in the folding of the place that it is written to; what broadcasts keeps its extents of 1."""
+        missing = len(place.dims) - len(value.dims)
+        dims = (*(ValueDim(1, Const(1)) for _ in range(missing)), *value.dims)
+        wide = replace(value, dims=dims, folding=Folding(value.folding.first + missing, value.folding.second + missing))
+        fitted = refolded(wide, place.folding)
+        tile, full = fitted.tile_shape, place.tile_shape
+        if len(tile) < len(full) or any(one not in (1, whole) for one, whole in zip(tile[-2:], full[-2:], strict=True)):
+            raise NoTile("a value that broadcasts along an axis among others that are rows", "cut that axis into tiles of 1")
+        return fitted
+
+    def _store(self, target: ArrayView, value: KernelValue | Scalar) -> None:
+        param = self.bound(target)
+        param.writes = True
+        flat = param.flat
+        if param.shape is not None and self._in_branch:
+            param.reads = True        # what is not stored stays
+        self._scope.forget(target.array)
+        if isinstance(value, KernelValue):
+            place = KernelValue("", flat.view_dims, _folding_for(flat), target.dtype)
+            fitted = self._fitted(value, place)
+            for dim in flat.flipped:
+                fitted = part(fitted, Flip(dim), self.limits, self.scalar)
+            broadcasts = [dim.limit for dim in fitted.dims] != [dim.limit for dim in flat.view_dims]
+            if broadcasts and (param.shape is None or list(flat.order) != sorted(flat.order)):
+                fitted = replace(fitted, text=f"pto.expand({fitted.text}, {shape_text(place.tile_shape)})", dims=place.dims)
+                broadcasts = False
+            if broadcasts:
+                text = fitted.text
+            else:
+                inverse = [flat.order.index(k) for k in range(len(flat.order))]
+                text = refolded(arranged(fitted, inverse, flat.memory_dims), flat.folding).text
+            if not flat.flipped:
+                self._scope.stored[target] = replace(fitted, dims=flat.view_dims) if not broadcasts else value
+                if broadcasts:
+                    del self._scope.stored[target]
+        else:
+            text = self.scalar(value)
+        if param.shape is not None:
+            self.line(f"pto.store({param.name}, {text})")
+            return
+        at, shape, valid = self._piece(param)
+        if not isinstance(value, KernelValue):
+            text = f"pto.full({shape}, {text}, {self.dtype(target.dtype)})"
+        there = "" if valid is None else f", valid={valid}"
+        self.line(f"pto.store({param.name}, {text}, {at}{there})")
+
+    def _scatter(self, put: Put, value: KernelValue | Scalar) -> None:
+        raise NoTile("a write through a table", "this form is not there yet")
+
+    # -- what may meet -------------------------------------------------------------------------------------------------
+    def _check_aliases(self) -> None:
+        by_array: dict[int, list[_Param]] = {}
+        for param in self._params.values():
+            by_array.setdefault(param.array.id, []).append(param)
+        for params in by_array.values():
+            if not any(param.writes for param in params):
+                continue
+            for k, one in enumerate(params):
+                for other in params[k + 1:]:
+                    if (one.writes or other.writes) and not _apart(one.flat, other.flat):
+                        raise NoTileFormError(f"a task writes a part of `{one.array.name}` and uses another part that may meet it",
+                                            self._span_of_run, expected="parts that are the same, or that certainly do not meet",
+                                            found=f"{one.argument} and {other.argument}",
+                                            help="let the two statements be kernels of their own: plan key `groups`")
+
+
+def _is_condition(node: Scalar) -> bool:
+    return isinstance(node, Binary | Unary) and (node.op in COMPARISONS or node.op in LOGICAL)
+
+
+def _written(body: Body) -> set[int]:
+    return {leaf.target.array.id for item in body.items for leaf in flow.leaves(item) if isinstance(leaf, Put)} | {
+        array.id for item in body.items for leaf in flow.leaves(item) if isinstance(leaf, Apply) for array in leaf.results}
+
+
+def _folding_for(flat: Flat) -> Folding:
+    """Return the folding of the view's dimensions that the tile in memory has, rows and columns exchanged where the view is turned."""
+    above = [place for place, dim in enumerate(flat.view_dims) if dim.limit > 1]
+    if len(flat.bound) > 2:
+        return Folding(above[-2], above[-1])
+    rows = flat.folding.second
+    if list(flat.order) != sorted(flat.order):
+        rows = list(flat.order).index(0)
+    return Folding(0, 0 if not rows else above[rows] if rows < len(above) else len(flat.view_dims))
+
+
+def _apart(one: Flat, other: Flat) -> bool:
+    """Tell whether two parts of one memory certainly do not meet: along some dimension, one ends where the other begins or before."""
+    if one.shape != other.shape:
+        return False
+    for a, b in zip(one.dims, other.dims, strict=True):
+        if a.within != b.within or a.step != 1 or b.step != 1:
+            continue
+        gap, back = scalar.sub(b.start, a.start), scalar.sub(a.start, b.start)
+        if (isinstance(gap, Const) and gap.value >= a.size) or (isinstance(back, Const) and back.value >= b.size):
+            return True
+    return False
+
+
+def with_form(what: object, span: Span, do: Callable[[], None]) -> None:
+    """Do something; what has no form is an error at the user's line."""
+    try:
+        do()
+    except NoTile as problem:
+        raise no_form(problem, span) from None
+
+
+def no_form(problem: NoTile, span: Span) -> NoTileFormError:
+    """Return the error for what has no form as a tile."""
+    found, instead = problem.args
+    return NoTileFormError("this has no form as tiles of a kernel", span, found=found, help=instead)
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+def binding(flat: Flat, tensor: str, text_of: Callable[[Scalar], str], varies: Callable[[Scalar], bool]) -> str:
+    """Return the view that a task binds, as text of the workload; what varies inside of the task stays whole."""
+    text = tensor
+    if flat.shape is not None:
+        text += f".reshape({', '.join(map(text_of, flat.shape))})"
+    if any(one.within is not None for one in flat.dims):
+        text += _bracket([":" if one.within is None else f"{text_of(one.within[0])}:{text_of(one.within[1])}" for one in flat.dims])
+    bound = flat.bound if flat.bound else ((len(flat.dims) - 1,) if flat.dims else ())
+    entries: list[str] = []
+    limits: list[str] = []
+    for at, one in enumerate(flat.dims):
+        moves = varies(one.start) or varies(one.extent)
+        if at not in bound:
+            entries.append(text_of(one.start))
+            continue
+        entries.append(":" if moves else _slice(one, text_of))
+        natural = one.ends_with_axis or one.size == 1
+        limits.append("None" if moves or not (one.is_short or one.size == 1) else str(one.size) if natural else text_of(one.extent))
+        if not moves and not one.is_short:
+            limits[-1] = "None"
+    text += _bracket(entries)
+    if any(limit != "None" for limit in limits):
+        text += f".clip({', '.join(limits)})"
+    return text
+
+
+def _slice(one: DimSlice, text_of: Callable[[Scalar], str]) -> str:
+    start = "" if one.start == Const(0) else text_of(one.start)
+    if one.is_all:
+        return ":"
+    if one.is_short:
+        return f"{start}:"
+    stop = scalar.add(one.start, Const((one.size - 1) * one.step + 1))
+    whole = one.whole if one.within is None else scalar.sub(one.within[1], one.within[0])
+    end = "" if stop == whole else text_of(stop)
+    return f"{start}:{end}" + (f":{one.step}" if one.step != 1 else "")
+
+
+def _bracket(entries: Sequence[str]) -> str:
+    kept = list(entries)
+    while kept and kept[-1] == ":":
+        kept.pop()
+    return f"[{', '.join(kept)}]" if kept else ""
+

@@ -1,0 +1,296 @@
+"""Spell an operation on arrays of any rank as a call on tiles.
+
+Operands are brought into the folding that the operation needs, and what it sums or compares gets its identity in lanes that are not there.
+
+    rowmax of [2, 16, n]       pto.rowmax(pto.where(pto.iota((1, 128), I32, 1) < n, score, -math.inf))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import Protocol
+
+import numpy as np
+
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Const, Scalar
+from pto_wsp.ir.tensor_function import Apply
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops.entries import cast as casts
+from pto_wsp.ops.entry import Finish, Identity, Operator
+from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
+from pto_wsp.ops.table import TABLE
+from pto_wsp.ops.whole import Movement, TileFunction
+from pto_wsp.passes.tensor.flatten import Dims, ExtentLimits, Folding, NoTile, ValueDim, matrices, usual
+from pto_wsp.passes.tensor.scalar_text import number_text
+from pto_wsp.passes.tensor.tile_values import Behind, KernelValue, refolded, shape_text, transposed
+from pto_wsp.values import dataclass
+
+_INFIX = frozenset("+-*/")
+
+
+class KernelWriter(Protocol):
+    """What an operation asks of the kernel that it is printed in."""
+
+    limits: ExtentLimits
+
+    def scalar(self, node: Scalar, dtype: DType | None = None) -> str:
+        """Return a scalar as text of the kernel."""
+        ...
+
+    def dtype(self, dtype: DType) -> str:
+        """Return the name of a dtype."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """The result of an operation as a value, and what stands around its name where the call gives more than one."""
+
+    value: KernelValue
+    before: str = ""
+    behind: str = ""
+
+
+def spelled(writer: KernelWriter, statement: Apply, operands: Sequence[KernelValue | Scalar]) -> Spelled:
+    """Return the call of an operation as a value.
+
+    Raises: NoTile for what has no form on tiles.
+    """
+    dims = writer.limits.dims(statement.results[0].shape)
+    dtype = statement.results[0].dtype
+    entry = TABLE.get(statement.op)
+    tiles = [operand for operand in operands if isinstance(operand, KernelValue)]
+    match entry:
+        case Elementwise():
+            folding = joint([tile.dims for tile in tiles], [tile.folding for tile in tiles], dims)
+            fitted = [in_frame(one, dims, folding) if isinstance(one, KernelValue) else one for one in operands]
+            texts = [one.text if isinstance(one, KernelValue) else writer.scalar(one) for one in fitted]
+            if isinstance(entry.c, Operator) and entry.c.text in _INFIX and len(texts) == 2 and tiles and not entry.option:
+                text = f"{texts[0]} {entry.c.text} {texts[1]}"
+            else:
+                text = _call(writer, statement, texts, tiles)
+        case RowReduce() | ColReduce():
+            by_row = isinstance(entry, RowReduce)
+            (source,) = tiles
+            folding = usual(len(source.dims)) if by_row else matrices(len(source.dims))
+            text = _reduced(writer, entry, refolded(source, folding), len(source.dims) - (1 if by_row else 2), dtype)
+        case Matmul():
+            text, folding = _product(writer, tiles, dims)
+        case Movement() if entry.transposes:
+            source = refolded(tiles[0], matrices(len(tiles[0].dims)))
+            return Spelled(transposed(source, dims, matrices(len(dims))))
+        case Movement() if entry.keeps_order:
+            return Spelled(_reshape(tiles[0], dims))
+        case Expand():
+            text, folding = _expanded(writer, operands[0], dims, dtype)
+        case Iota():
+            folding = usual(len(dims))
+            raise NoTile("a range of numbers in a kernel", "this form is not there yet")
+        case _:
+            if entry is None and not tiles:
+                return _made(writer, statement, operands, dims, dtype)
+            text, folding, before = _whole(writer, statement, tiles, dims)
+            return Spelled(KernelValue(text, dims, folding, dtype), before)
+    return Spelled(KernelValue(text, dims, folding, dtype))
+
+
+# -- foldings ----------------------------------------------------------------------------------------------------------
+def joint(operands: Sequence[Dims], foldings: Sequence[Folding], result: Dims) -> Folding:
+    """Return the folding in which operands meet that broadcast to the dimensions of a result."""
+    rank = len(result)
+    full = [folding for dims, folding in zip(operands, foldings, strict=True)
+            if len(dims) == rank and all(a.limit == b.limit for a, b in zip(dims, result, strict=True))]
+    if len(full) == len(operands) and full and all(folding.tile_shape(result) == full[0].tile_shape(result) for folding in full):
+        return full[0]
+    first = 0
+    second = max(rank - 1, 0)
+    for at in range(second - 1, -1, -1):
+        if not _alike(operands, result, range(at, second)):
+            first = at + 1
+            break
+    return Folding(first, second)
+
+
+def _alike(operands: Sequence[Dims], result: Dims, group: range) -> bool:
+    """Tell whether each operand has all of a group of dimensions, or broadcasts along all of it."""
+    for dims in operands:
+        offset = len(result) - len(dims)
+        present = {k - offset >= 0 and dims[k - offset].limit == result[k].limit for k in group if result[k].limit > 1}
+        if len(present) > 1:
+            return False
+    return True
+
+
+def in_frame(value: KernelValue, result: Dims, folding: Folding) -> KernelValue:
+    """Return an operand as it meets a result of these dimensions in this folding."""
+    missing = len(result) - len(value.dims)
+    dims = (*(ValueDim(1, Const(1)) for _ in range(missing)), *value.dims)
+    wide = replace(value, dims=dims, folding=Folding(value.folding.first + missing, value.folding.second + missing))
+    made = refolded(wide, folding)
+    leading = [k for k in range(folding.first) if result[k].limit > 1]
+    own = [dims[k].limit for k in leading]
+    if own and any(limit == 1 for limit in own) and any(limit > 1 for limit in own):
+        while own and own[0] == 1:
+            del own[0]
+        shape = (*own, *made.tile_shape[-2:])
+        if shape != made.tile_shape:
+            made = replace(made, text=f"{made.text}.reshape{shape_text(shape)}")
+    return made
+
+
+# -- lanes that are not there ------------------------------------------------------------------------------------------
+def masked(writer: KernelWriter, value: KernelValue, dim: int, identity: Identity) -> KernelValue:
+    """Return a value with the identity of a reduction in the lanes of a dimension that are not there.
+
+    The dimension is all of the rows or columns.
+    """
+    one = value.dims[dim]
+    if not one.short or (identity is Identity.ZERO and value.behind is Behind.ZERO):
+        return value
+    rows = dim < value.folding.second
+    shape = (one.limit, 1) if rows else (1, one.limit)
+    places = f"pto.iota({shape}, {writer.dtype(DType.I32)}, {0 if rows else 1})"
+    fill = number_text(identity_of(identity, value.dtype))
+    text = f"pto.where({places} < {writer.scalar(one.extent)}, {value.text}, {fill})"
+    return replace(value, text=text, behind=Behind.ZERO if identity is Identity.ZERO else Behind.ANYTHING)
+
+
+def identity_of(identity: Identity, dtype: DType) -> float | int | bool:
+    """Return the identity of a reduction as a number of a dtype."""
+    if identity is Identity.ZERO or identity is Identity.ONE:
+        number = 0 if identity is Identity.ZERO else 1
+        return bool(number) if dtype.is_bool else number
+    lowest = identity is Identity.LOWEST
+    if dtype.is_bool:
+        return not lowest
+    if dtype.is_float:
+        return -np.inf if lowest else np.inf
+    info = np.iinfo(dtype.np)
+    return int(info.min if lowest else info.max)
+
+
+def _reduced(writer: KernelWriter, entry: RowReduce | ColReduce, source: KernelValue, dim: int, dtype: DType) -> str:
+    if not source.dims[dim].short:
+        return f"pto.{entry.name}({source.text})"
+    inside = masked(writer, source, dim, entry.identity)
+    if entry.finish is not Finish.DIVIDE_BY_COUNT:
+        return f"pto.{entry.name}({inside.text})"
+    sums = next(one for one in TABLE.values() if type(one) is type(entry) and isinstance(one, RowReduce | ColReduce)
+                and one.identity is entry.identity and one.finish is Finish.NONE)
+    count = writer.scalar(source.dims[dim].extent)
+    if not dtype.is_half:
+        return f"pto.{sums.name}({inside.text}) / {count}"
+    wide = f"pto.{casts.cast.name}({inside.text}, {writer.dtype(DType.F32)})"
+    return f"pto.{casts.cast.name}(pto.{sums.name}({wide}) / {count}, {writer.dtype(dtype)})"
+
+
+# -- kinds of operations -----------------------------------------------------------------------------------------------
+def _call(writer: KernelWriter, statement: Apply, texts: Sequence[str], tiles: Sequence[KernelValue]) -> str:
+    """Return the call of an operation of the table, or of another function of `pto`."""
+    entry = TABLE.get(statement.op)
+    attrs = dict(statement.attrs)
+    arguments: tuple[object, ...] = tuple(texts)
+    if entry is not None:
+        types = [TileType(prod(tile.tile_shape[:-1]), tile.tile_shape[-1], tile.dtype) for tile in tiles]
+        arguments, named = entry.call_of(types, tuple(texts), statement.attrs)
+        attrs = dict(named)
+    written = [*map(str, arguments), *(f"{name}={_attr(writer, name, value)}" for name, value in attrs.items())]
+    return f"pto.{statement.op}({', '.join(written)})"
+
+
+def _attr(writer: KernelWriter, name: str, value: object) -> str:
+    if isinstance(value, DType):
+        return writer.dtype(value)
+    if name in ("axis", "dim") and isinstance(value, int) and value < 0:
+        return str(value + 2)
+    return number_text(value) if isinstance(value, float) else repr(value)
+
+
+def _product(writer: KernelWriter, tiles: Sequence[KernelValue], dims: Dims) -> tuple[str, Folding]:
+    lhs, rhs = tiles[:2]
+    shared = all(dim.limit == 1 for dim in rhs.dims[:-2]) and len(tiles) == 2
+    folding = usual(len(dims)) if shared else matrices(len(dims))
+    left = refolded(lhs, usual(len(lhs.dims)) if shared else matrices(len(lhs.dims)))
+    right = refolded(rhs, matrices(len(rhs.dims)))
+    if lhs.dims[-1].short and not (left.behind is right.behind is Behind.ZERO):
+        left = masked(writer, left, len(lhs.dims) - 1, Identity.ZERO)
+        right = masked(writer, right, len(rhs.dims) - 2, Identity.ZERO)
+    texts = [left.text, right.text, *(refolded(tile, matrices(len(tile.dims))).text for tile in tiles[2:])]
+    atoms = [text if text.isidentifier() or " " not in text.split("(")[0] else f"({text})" for text in texts]
+    return (f"{atoms[0]} @ {atoms[1]}" if len(atoms) == 2 else f"pto.{MATMUL.name}({', '.join(texts)})"), folding
+
+
+MATMUL = next(entry for entry in TABLE.values() if isinstance(entry, Matmul))
+
+
+def _reshape(source: KernelValue, dims: Dims) -> KernelValue:
+    if any(dim.short for dim in (*source.dims[1:], *dims[1:])):
+        raise NoTile("a reshape of a short tile", "let the axes of the reshape be whole")
+    flat = refolded(source, usual(len(source.dims)))
+    target = replace(flat, dims=dims, folding=usual(len(dims)))
+    if target.tile_shape != flat.tile_shape:
+        target = replace(target, text=f"pto.reshape({flat.text}, {shape_text(target.tile_shape)})")
+    return target
+
+
+def _expanded(writer: KernelWriter, operand: KernelValue | Scalar, dims: Dims, dtype: DType) -> tuple[str, Folding]:
+    if not isinstance(operand, KernelValue):
+        folding = usual(len(dims))
+        return f"pto.full({shape_text(folding.tile_shape(dims))}, {writer.scalar(operand)}, {writer.dtype(dtype)})", folding
+    folding = joint([operand.dims], [operand.folding], dims)
+    source = in_frame(operand, dims, folding)
+    shape = folding.tile_shape(dims)
+    if len(shape) > 2:
+        raise NoTile("a broadcast along an axis among others that are rows", "cut that axis into tiles of 1")
+    return f"pto.expand({source.text}, {shape_text(shape)})", folding
+
+
+def _made(writer: KernelWriter, statement: Apply, operands: Sequence[KernelValue | Scalar], dims: Dims, dtype: DType) -> Spelled:
+    """Return what is made of numbers alone: `full` has one, `arange` a start and a step."""
+    folding = usual(len(dims))
+    shape = folding.tile_shape(dims)
+    numbers = [writer.scalar(one) for one in operands if not isinstance(one, KernelValue)]
+    if statement.attrs or not 1 <= len(numbers) <= 2 or len(shape) > 2:
+        raise NoTile(f"`{statement.op}` in a kernel", "this form is not there yet")
+    if len(numbers) == 1:
+        text = f"pto.full({shape_text(shape)}, {numbers[0]}, {writer.dtype(dtype)})"
+    else:
+        start, step = numbers
+        places = f"pto.iota({shape_text(shape)}, {writer.dtype(dtype)}, 1)"
+        scaled = places if step == "1" else f"{places} * {step}"
+        text = scaled if start == "0" else f"{scaled} + {start}"
+    return Spelled(KernelValue(text, dims, folding, dtype))
+
+
+def _whole(writer: KernelWriter, statement: Apply, tiles: Sequence[KernelValue], dims: Dims) -> tuple[str, Folding, str]:
+    """Return the call of an operation that takes its last axis, or its last two, whole."""
+    entry = TABLE.get(statement.op)
+    leading = [tile.dims[:-1] for tile in tiles]
+    alike = all([dim.limit for dim in one] == [dim.limit for dim in dims[:-1]] for one in leading)
+    folded = [refolded(tile, usual(len(tile.dims)) if alike else matrices(len(tile.dims))) for tile in tiles]
+    prepared = [_ready(writer, statement, place, tile) for place, tile in enumerate(folded)]
+    folding = usual(len(dims)) if alike else matrices(len(dims))
+    gives_two = isinstance(entry, TileFunction) and entry.gives_columns and entry.sorts and len(entry.signature.parameters) == 3
+    return _call(writer, statement, [tile.text for tile in prepared], tiles), folding, "_, " if gives_two else ""
+
+
+def _ready(writer: KernelWriter, statement: Apply, place: int, tile: KernelValue) -> KernelValue:
+    """Return an operand with lanes that are not there behind all others in its order."""
+    entry = TABLE.get(statement.op)
+    if not tile.dims or not tile.dims[-1].short or place > 0:
+        return tile
+    if isinstance(entry, TileFunction) and entry.gives_columns:
+        attrs = dict(statement.attrs)
+        if not entry.sorts:        # the first largest, or smallest: the one that is no NaN
+            largest = entry.ref([np.array([[1, 2]], np.float32)], ())[0, 0] == 1
+            return masked(writer, tile, len(tile.dims) - 1, Identity.LOWEST if largest else Identity.HIGHEST)
+        if attrs.get("descending"):
+            return masked(writer, tile, len(tile.dims) - 1, Identity.LOWEST)
+        behind = masked(writer, tile, len(tile.dims) - 1, Identity.HIGHEST)
+        return replace(behind, text=behind.text.replace(" math.inf)", " math.nan)")) if tile.dtype.is_float else behind
+    if isinstance(entry, TileFunction):
+        return tile            # places: those that are not there are not read
+    raise NoTile(f"`{statement.op}` along an axis of which the last tile may be short", "let the axis be whole, of a known size")
