@@ -20,7 +20,7 @@ from pto_wsp.values import dataclass
 
 RESULT = "out"       # the name of what a function returns without a name
 _LIBRARY = f"{PACKAGE_DIR}tt/library.py"      # written in the language of users: its variables are names, too
-_SKIPPED = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "COPY", "PRECALL"})
+_SKIPPED = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "KW_NAMES", "RESUME"})
 _FARTHEST = 400      # instructions from a call to the end of its statement
 
 
@@ -104,29 +104,69 @@ def _instructions(code: CodeType) -> tuple[tuple[dis.Instruction, ...], tuple[in
 
 @lru_cache(maxsize=4096)
 def _target(code: CodeType, offset: int) -> StatementTarget:
+    """Follow the value of the instruction at an offset on Python's stack, until something stores it, or what is computed of it."""
     listed, offsets = _instructions(code)
-    direct = True
     position = bisect_right(offsets, offset)
+    direct, above, place = True, 0, -1          # `above`: how many values lie on it; `place`: its place in the tuple that it went into
     for index in range(position, min(position + _FARTHEST, len(listed))):
         each = listed[index]
         name = each.opname
         if name in _SKIPPED:
             continue
+        if name == "SWAP":
+            above = int(each.argval) - 1 if above == 0 else 0 if above == int(each.argval) - 1 else above
+            continue
+        if name == "COPY" and above == int(each.argval) - 1 and _stores_name(listed[index + 1]):      # (y := x * 2)
+            return StatementTarget(_name_stored(listed[index + 1]), direct and place < 0)
+        effect = dis.stack_effect(each.opcode, each.arg if each.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
+        if name == "CALL":          # with Python 3.11 PRECALL, which is skipped, drops the arguments
+            effect = -1 - int(each.argval)
+        pushed = _pushed(name, effect)
+        if pushed - effect <= above:          # it works on values above
+            above += effect
+            continue
+        if _stores_name(each):
+            return StatementTarget(_name_stored(each), direct and place < 0)
         if name == "UNPACK_SEQUENCE":
             stores = _stored(listed[index + 1:index + 1 + 2 * int(each.argval)], int(each.argval))
+            if 0 <= place < len(stores):
+                return StatementTarget(stores[place], direct)
             return StatementTarget(stores[0] if stores else "", False, names=stores if direct else ())
-        if name.startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")):
-            return StatementTarget(str(each.argval[0] if isinstance(each.argval, tuple) else each.argval), direct)
         if name in ("STORE_SUBSCR", "STORE_SLICE"):
             return StatementTarget(_container(listed, index), False)
         if name == "STORE_ATTR":
             return StatementTarget(str(each.argval), False)
         if name in ("RETURN_VALUE", "RETURN_GENERATOR"):
             return StatementTarget(RESULT, direct, returns=True)
-        if name in ("POP_TOP", "LIST_APPEND", "MAP_ADD", "YIELD_VALUE", "GET_ITER", "BEFORE_WITH"):
+        if name.startswith(("POP_", "JUMP_IF", "LIST_", "MAP_ADD", "SET_ADD", "YIELD_VALUE", "GET_ITER", "BEFORE_WITH", "FOR_ITER")):
             return StatementTarget("", False)
-        direct = False
+        if name == "BUILD_TUPLE" and direct and place < 0:
+            place = int(each.argval) - 1 - above
+        elif not (name == "BUILD_TUPLE"):
+            direct, place = False, -1
+        above = 0
     return StatementTarget("", False)
+
+
+def _pushed(name: str, effect: int) -> int:
+    """Return how many values an instruction pushes."""
+    if name.startswith(("STORE_", "POP_", "RETURN_", "DELETE_", "JUMP_")) or name in ("LIST_APPEND", "SET_ADD", "MAP_ADD", "PRECALL", "KW_NAMES"):
+        return 0
+    if name == "UNPACK_SEQUENCE":
+        return effect + 1
+    if name == "LOAD_METHOD":
+        return 2
+    if name.startswith(("LOAD_FAST", "LOAD_CONST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLOSURE", "PUSH_", "COPY")):
+        return effect
+    return 1
+
+
+def _stores_name(each: dis.Instruction) -> bool:
+    return each.opname.startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"))
+
+
+def _name_stored(each: dis.Instruction) -> str:
+    return str(each.argval[0] if isinstance(each.argval, tuple) else each.argval)
 
 
 def _stored(instructions: tuple[dis.Instruction, ...], count: int) -> tuple[str, ...]:

@@ -86,6 +86,7 @@ class TensorTrace:
         self.constants: list[tf.ArrayConstant] = []
         self.made: dict[int, Storage] = {}          # by the id of the array
         self._constants_by_array: dict[int, tuple[object, Storage]] = {}
+        self.naturals: set[Scalar] = set()          # extents of arrays and views, which are never negative
         self._ids = itertools.count()
 
     @contextmanager
@@ -114,6 +115,7 @@ class TensorTrace:
         if len(shape) > MAX_RANK:
             raise TensorRankError(f"a tensor has at most {MAX_RANK} dimensions", here(), found=f"{len(shape)}: {_shown(shape)}")
         array = tf.Array(next(self._ids), self.names.unique(name), tuple(map(simplified, shape)), dtype, contracts)
+        self.naturals.update(array.shape)
         made = Storage(array, kind, self.blocks.innermost.id, here(), named=named)
         self.made[array.id] = made
         return made
@@ -283,6 +285,8 @@ class TensorTrace:
 
     def is_natural(self, node: Scalar) -> bool:
         """Tell whether a scalar is certainly not negative."""
+        if node in self.naturals:
+            return True
         match node:
             case Const(value):
                 return value >= 0
@@ -315,10 +319,25 @@ class TensorTrace:
             case Var(_, number) if number in self.blocks.loops:
                 loop = self.blocks.loops[number]
                 return self.is_at_most(s.sub(loop.stop, Const(1)), b) or self.is_at_most(loop.stop, b)
-            case s.Binary(Op.ADD, Var(_, number), Const(more)) if number in self.blocks.loops:
-                return self.is_at_most(s.add(self.blocks.loops[number].stop, Const(int(more) - 1)), b)
+            case s.Binary(Op.ADD | Op.SUB as op, lhs, Const(more)) if self._most(lhs) is not None:
+                return self.is_at_most(s.binary(op, self._most(lhs) or lhs, Const(more)), b)
+            case s.Binary(Op.MUL, Var(), Const()) if self._most(a) is not None:
+                return self.is_at_most(self._most(a) or a, b)
         left = simplified(s.sub(b, a))
         return not (isinstance(left, s.Binary) and left.op is Op.SUB) and self.is_natural(left)
+
+    def _most(self, node: Scalar) -> Scalar | None:
+        """Return the most that a loop variable, or a multiple of one, can be; None for other scalars."""
+        match node:
+            case Var(_, number) if number in self.blocks.loops:
+                return s.sub(self.blocks.loops[number].stop, Const(1))
+            case s.Binary(Op.MUL, Var(_, number), Const(by)) if number in self.blocks.loops and by > 0:
+                match self.blocks.loops[number].stop:
+                    case s.Binary(Op.FLOORDIV, top, Const(same_by)) if same_by == by:      # i < top // 16: i * 16 <= top - 16
+                        return simplified(s.sub(top, Const(by)))
+                    case stop:
+                        return simplified(s.mul(s.sub(stop, Const(1)), Const(by)))
+        return None
 
     def bound_of(self, extent: Scalar) -> int | None:
         """Return the most that an extent can be: a number, the size of a block, or what an assumption says; None if nothing says it."""

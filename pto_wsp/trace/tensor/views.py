@@ -194,6 +194,7 @@ def cut(trace: TensorTrace, view: TensorValue, dim: int, part: slice) -> TensorV
     if stop is None:
         return view.then(Cut(dim, low, extent, step)) if (low, step) != (Const(0), 1) else view
     high = _end(trace, low, _from_end(stop, extent), extent, start, stop)
+    trace.naturals.add(simplified(s.sub(high, low)))
     return view.then(Cut(dim, low, high, step))
 
 
@@ -215,6 +216,9 @@ def _clipped(trace: TensorTrace, bound: Scalar, extent: Scalar) -> Scalar:
 def _end(trace: TensorTrace, low: Scalar, high: Scalar, extent: Scalar, start: Scalar | None, stop: Scalar) -> Scalar:
     """Return the end of a slice, not before its start. A block `start : start + c` that may be short ends at start + min(c, rest)."""
     length = difference(high, low)
+    apart = None if length is not None or start is None or not trace.is_natural(start) else difference(stop, start)
+    if apart is not None and apart >= 0:
+        return s.add(low, s.minimum(Const(apart), s.sub(extent, low)))
     if length is not None and length >= 0:
         if trace.is_at_most(high, extent):
             return simplified(high)
