@@ -17,6 +17,7 @@ from pto_wsp.passes.tensor.choose_tiles import choose_tiles
 from pto_wsp.passes.tensor.cut_tiles import cut_tiles
 from pto_wsp.passes.tensor.partition import partition
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.simplify import simplify, verify_after_simplify
 
 INFIX: Mapping[str, str] = {
     **{entry.name: entry.c.text for entry in ENTRIES
@@ -34,6 +35,8 @@ TensorPass = Pass[PlannedFunction, TensorContext]
 TensorObserver = Observer[PlannedFunction]
 
 TENSOR_PASSES: tuple[TensorPass, ...] = (
+    # no value is computed twice or unread, views are short
+    Pass("simplify", TENSOR, simplify, verify_after_simplify),
     # every statement is in a group, and the statements of a group stand side by side
     Pass("partition", TENSOR, partition, required="kernels are made of groups"),
     # the plan has a tile for each axis of each group
