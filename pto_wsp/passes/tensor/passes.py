@@ -17,6 +17,7 @@ from pto_wsp.passes.tensor.choose_tiles import choose_tiles
 from pto_wsp.passes.tensor.cut_tiles import cut_tiles
 from pto_wsp.passes.tensor.partition import partition
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.simplify import simplify, verify_after_simplify
 from pto_wsp.passes.tensor.split_sums import split_sums
 
 INFIX: Mapping[str, str] = {
@@ -35,6 +36,8 @@ TensorPass = Pass[PlannedFunction, TensorContext]
 TensorObserver = Observer[PlannedFunction]
 
 TENSOR_PASSES: tuple[TensorPass, ...] = (
+    # no value is computed twice or unread, views are short
+    Pass("simplify", TENSOR, simplify, verify_after_simplify),
     # sums that the plan splits are sums of pieces
     Pass("split_sums", TENSOR, split_sums),
     # every statement is in a group, and the statements of a group stand side by side

@@ -1,0 +1,322 @@
+"""Simplify a function: nothing is computed twice or unread, views are short, and numbers that are known are numbers.
+
+    a = exp(x); b = exp(x); y = a + b          before
+    a = exp(x); y = a + a                      after
+
+State that a `Put` writes changes, so what reads it is the same value only as long as nothing is written in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import field, replace
+from typing import TypeAlias
+
+from pto_wsp.ir import flow
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir import tensor_function as t
+from pto_wsp.ir.extents import difference, simplified
+from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.scalar import Const, Element, Scalar
+from pto_wsp.ops.spec import Elementwise
+from pto_wsp.ops.tensors import FULL, entry_of
+from pto_wsp.ops.traits import Side
+from pto_wsp.passes.tensor.effects import effects_of, elements_in, scalars_of, views_of, with_views
+from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.substitute import with_scalars
+from pto_wsp.passes.tensor.view_steps import composed
+from pto_wsp.values import dataclass
+
+Key: TypeAlias = tuple[object, ...]
+
+
+def simplify(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
+    """Compute common values once, drop what nothing reads, compose views of views, and fold numbers."""
+    function = planned.function
+    while True:
+        simpler = _once(function)
+        if simpler == function:
+            return replace(planned, function=function)
+        function = simpler
+
+
+def verify_after_simplify(planned: PlannedFunction) -> None:
+    """No value is unread, and no view has steps that come to fewer."""
+    function, read = planned.function, live_arrays(planned.function)
+    for statement in flow.leaves(function.body):
+        for array in t.arrays_defined(statement):
+            assert any(made.id in read for made in t.arrays_defined(statement)), f"`{array.name}` is not read"
+        for view in views_of(statement):
+            assert composed(view) == view, f"`{view.array.name}` has a longer view than it needs: {view.steps}"
+
+
+def _once(function: t.TensorFunction) -> t.TensorFunction:
+    body = flow.rewrite_leaves(with_scalars(function.body, _simple), lambda leaf: with_views(leaf, composed))
+    function = replace(function, body=_folded(body), results=tuple(composed(_with_simple(view)) for view in function.results))
+    function = _merged(function)
+    read = live_arrays(function)
+    return replace(function, body=_kept(function.body, read),
+                   constants=tuple(constant for constant in function.constants if constant.array.id in read))
+
+
+def _with_simple(view: t.ArrayView) -> t.ArrayView:
+    (item,) = with_scalars(flow.Sequence((flow.Do(t.Show("", view)),)), _simple).items
+    return item.leaf.value if isinstance(item, flow.Do) and isinstance(item.leaf, t.Show) else view
+
+
+def _simple(node: Scalar) -> Scalar:
+    """Return a scalar with its numbers folded: a whole number as a polynomial, a comparison decided where its sides differ by a number."""
+    if s.scalar_dtype(node).is_integer:
+        return simplified(node)
+    node = s.substitute(node, lambda inner: simplified(inner) if s.scalar_dtype(inner).is_integer else None)
+    match node:
+        case s.Binary(op, lhs, rhs) if op in s.COMPARISONS and s.scalar_dtype(lhs).is_integer and s.scalar_dtype(rhs).is_integer:
+            apart = difference(lhs, rhs)
+            return node if apart is None else Const(s.apply_binary(op, apart, 0))
+        case s.Binary(s.Op.AND | s.Op.OR as op, lhs, rhs) if s.scalar_dtype(node).is_bool:
+            return s.binary(op, _simple(lhs), _simple(rhs))
+        case _:
+            return node
+
+
+# -- control -----------------------------------------------------------------------------------------------------------
+def _folded(body: t.Body) -> t.Body:
+    """Return a body without the sides of choices that are known not to run, and without loops of no iteration."""
+    return replace(body, items=tuple(inner for item in body.items for inner in _folded_item(item)))
+
+
+def _folded_item(item: t.Item) -> Iterator[t.Item]:
+    match item:
+        case flow.Sequence(items):
+            for inner in items:
+                yield from _folded_item(inner)
+        case flow.Choice(branches, otherwise):
+            open_branches: list[flow.Branch[t.Statement, t.BodyNote, TensorRef, TensorRef, TensorRef]] = []
+            for branch in branches:
+                if branch.condition == Const(True):
+                    otherwise = branch.body
+                    break
+                if branch.condition != Const(False):
+                    open_branches.append(replace(branch, body=_folded(branch.body)))
+            if not open_branches and _makes_nothing(otherwise):
+                yield from _folded(otherwise).items
+            else:
+                yield flow.Choice(tuple(open_branches), _folded(otherwise))
+        case flow.Loop(start=Const(start), stop=Const(stop)) if stop <= start:
+            return
+        case flow.Loop(body=body):
+            yield replace(item, body=_folded(body))
+        case _:
+            yield item
+
+
+def _makes_nothing(body: t.Body) -> bool:
+    """Tell whether a body makes no array, whose life its end would end."""
+    return not any(t.arrays_defined(leaf) for leaf in flow.leaves(body))
+
+
+# -- common values -----------------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class _Values:
+    """What is known at a place: operations that were done, by what they compute, and which values stand for others.
+
+    `versions`: how often a part of the state was written, by the array's number; another version is another value. `changing`: the state
+    that is written anywhere; `elements`: the arrays of which scalars read elements.
+    """
+
+    done: dict[Key, tuple[t.Array, ...]] = field(default_factory=dict)
+    known: dict[int, t.ArrayView] = field(default_factory=dict)
+    numbers: dict[int, Const] = field(default_factory=dict)
+    versions: dict[int, int] = field(default_factory=dict)
+    changing: frozenset[int] = frozenset()
+    elements: frozenset[int] = frozenset()
+    clock: list[int] = field(default_factory=lambda: [0])
+
+    def inside(self) -> _Values:
+        """Return what is known at the beginning of a body: all of it; what is found inside stays there."""
+        return replace(self, done=dict(self.done), versions=dict(self.versions))
+
+    def write(self, arrays: Iterable[int]) -> None:
+        """Note that arrays change."""
+        for number in arrays:
+            self.clock[0] += 1
+            self.versions[number] = self.clock[0]
+
+
+def _merged(function: t.TensorFunction) -> t.TensorFunction:
+    """Return a function in which an operation that repeats another one is read from there."""
+    written = frozenset(leaf.target.array.id for leaf in flow.leaves(function.body) if isinstance(leaf, t.Put))
+    scalars = [one for item in flow.walk(function.body) for evaluation in flow.evaluations(item) for one in evaluation.scalars]
+    scalars += [one for leaf in flow.leaves(function.body) for one in scalars_of(leaf)]
+    values = _Values(changing=written, elements=elements_in(scalars))
+    body = _merged_body(function.body, values)
+    return replace(function, body=body, results=tuple(_read(view, values) for view in function.results))
+
+
+def _merged_body(body: t.Body, values: _Values) -> t.Body:
+    items: list[t.Item] = []
+    for item in body.items:
+        match item:
+            case flow.Do(statement):
+                kept = _merged_statement(statement, values)
+                if kept is not None:
+                    items.append(flow.Do(kept))
+            case flow.Loop():
+                changed = effects_of(item).writes
+                values.write(changed)       # by an iteration before
+                inner = values.inside()
+                items.append(replace(item, start=_number(item.start, values), stop=_number(item.stop, values),
+                                     step=_number(item.step, values), body=_merged_body(item.body, inner)))
+                values.write(changed)
+            case flow.Choice(branches, otherwise):
+                changed = effects_of(item).writes
+                sides = tuple(replace(branch, condition=_number(branch.condition, values),
+                                      body=_merged_body(branch.body, values.inside())) for branch in branches)
+                items.append(flow.Choice(sides, _merged_body(otherwise, values.inside())))
+                values.write(changed)
+            case _:
+                items.append(item)
+    return replace(body, items=tuple(items))
+
+
+def _merged_statement(statement: t.Statement, values: _Values) -> t.Statement | None:
+    """Return a statement that reads what stands for its operands; None for an operation that is done already."""
+    statement = _reading(statement, values)
+    if isinstance(statement, t.Put):
+        values.write((statement.target.array.id,))
+    if not isinstance(statement, t.Apply):
+        return statement
+    statement = _with_numbers(statement, values)
+    same_as = _unchanged(statement, values)
+    if same_as is not None:
+        values.known[statement.results[0].id] = same_as
+        return None
+    read = {view.array.id for view in t.views_read(statement)} | elements_in(scalars_of(statement))
+    types = tuple((array.dtype, array.contracts) for array in statement.results)
+    shapes = tuple(array.shape for array in statement.results)
+    key: Key = (statement.op, tuple((type(one), one, _exact(one)) for one in statement.operands), repr(statement.attrs), statement.group,
+                types, shapes, tuple(sorted((number, values.versions.get(number, 0)) for number in read if number in values.changing)))
+    earlier = values.done.get(key)
+    if earlier is None:
+        values.done[key] = statement.results
+        if statement.op == FULL and isinstance(statement.operands[0], Const):
+            values.numbers[statement.results[0].id] = statement.operands[0]
+        return statement
+    for own, other in zip(statement.results, earlier, strict=True):
+        values.known[own.id] = t.ArrayView(other)
+    return None
+
+
+def _exact(operand: t.Operand) -> str:
+    """Return what tells numbers apart that compare as equal: 0 and -0.0, 1 and True."""
+    return "" if isinstance(operand, t.ArrayView) else repr(operand)
+
+
+def _read(view: t.ArrayView, values: _Values) -> t.ArrayView:
+    """Return a view of the array that stands for a view's."""
+    found = values.known.get(view.array.id)
+    return view if found is None else composed(found.then(*view.steps))
+
+
+def _number(node: Scalar, values: _Values) -> Scalar:
+    """Return a scalar whose elements are read from the arrays that stand for others."""
+    def change(inner: Scalar) -> Scalar | None:
+        if isinstance(inner, Element) and inner.tensor.id in values.known:
+            found = values.known[inner.tensor.id]
+            if not found.steps:
+                return Element(found.array.ref, tuple(_number(at, values) for at in inner.index))
+        return None
+    return s.substitute(node, change)
+
+
+def _reading(statement: t.Statement, values: _Values) -> t.Statement:
+    body = with_scalars(flow.Sequence((flow.Do(statement),)), lambda node: _number(node, values))
+    (item,) = body.items
+    changed = item.leaf if isinstance(item, flow.Do) else statement
+    return with_views(changed, lambda view: _read(view, values))
+
+
+def _with_numbers(statement: t.Apply, values: _Values) -> t.Apply:
+    """Return an operation on numbers in place of arrays of one number, where another operand has the result's shape."""
+    entry = entry_of(statement.op)
+    if not isinstance(entry, Elementwise) or entry.mask_first or len(statement.operands) < 2:
+        return statement
+    shape = statement.results[0].shape
+    known = [values.numbers.get(one.array.id) if isinstance(one, t.ArrayView) else None for one in statement.operands]
+    kept = any(number is None and isinstance(one, t.ArrayView) and one.shape == shape
+               for number, one in zip(known, statement.operands, strict=True))
+    if not kept:
+        return statement
+    return replace(statement, operands=tuple(one if number is None else number
+                                             for number, one in zip(known, statement.operands, strict=True)))
+
+
+def _unchanged(statement: t.Apply, values: _Values) -> t.ArrayView | None:
+    """Return the operand that an operation returns as it is: x of x * 1. State, which may change later, is none."""
+    entry = entry_of(statement.op)
+    if not isinstance(entry, Elementwise) or len(statement.operands) != 2:
+        return None
+    for place, side in ((0, Side.RIGHT), (1, Side.LEFT)):
+        x, number = statement.operands[place], statement.operands[1 - place]
+        if isinstance(x, t.ArrayView) and isinstance(number, Const) and not isinstance(number.value, bool) \
+                and not values.changing & {x.array.id, *elements_in(_step_scalars(x))} \
+                and (not x.steps or statement.results[0].id not in values.elements) and x.shape == statement.results[0].shape \
+                and x.dtype is statement.results[0].dtype and entry.is_neutral(number.value, x.dtype, side):
+            return x
+    return None
+
+
+# -- values that nothing reads -----------------------------------------------------------------------------------------
+def live_arrays(function: t.TensorFunction) -> frozenset[int]:
+    """Return the ids of the arrays that results, InOut parameters, prints, bounds or conditions depend on."""
+    live = {view.array.id for view in function.results} | {param.array.id for param in function.params if param.written}
+    live |= elements_in(one for view in function.results for one in _step_scalars(view))
+    needs: list[tuple[frozenset[int], frozenset[int]]] = []      # what makes or writes an array, and what it reads
+
+    def visit(item: t.Item, around: frozenset[int]) -> None:
+        bounds = elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars)
+        if isinstance(item, flow.Do):
+            read = frozenset(view.array.id for view in t.views_read(item.leaf)) | elements_in(scalars_of(item.leaf)) | around
+            made = frozenset(array.id for array in t.arrays_defined(item.leaf))
+            if isinstance(item.leaf, t.Put):
+                made |= {item.leaf.target.array.id}
+            if isinstance(item.leaf, t.Show):
+                live.update(read)
+            else:
+                needs.append((made, read))
+        for inner in flow.children(item):
+            visit(inner, around | bounds)
+
+    visit(function.body, frozenset())
+    while True:
+        more = {number for made, read in needs if made & live for number in read} - live
+        if not more:
+            return frozenset(live)
+        live |= more
+
+
+def _step_scalars(view: t.ArrayView) -> Iterator[Scalar]:
+    return scalars_of(t.Show("", view))
+
+
+def _kept(body: t.Body, read: frozenset[int]) -> t.Body:
+    """Return a body without the statements that make or write what nothing reads, and without what is empty then."""
+    items: list[t.Item] = []
+    for item in body.items:
+        match item:
+            case flow.Do(t.Put(target)) if target.array.id not in read:
+                continue
+            case flow.Do(t.Apply() | t.Make() as leaf) if not any(array.id in read for array in t.arrays_defined(leaf)):
+                continue
+            case flow.Loop(body=inside):
+                kept = _kept(inside, read)
+                if kept.items:
+                    items.append(replace(item, body=kept))
+            case flow.Choice(branches, otherwise):
+                sides = tuple(replace(branch, body=_kept(branch.body, read)) for branch in branches)
+                rest = _kept(otherwise, read)
+                if rest.items or any(side.body.items for side in sides):
+                    items.append(flow.Choice(sides, rest))
+            case _:
+                items.append(item)
+    return replace(body, items=tuple(items))
