@@ -201,6 +201,11 @@ class TilePlan(Displayed):
     @property
     def code(self) -> str:
         """The call that gives a plan the entries by hand of this one: `.but(tiles={'out': {1: 1024}})`; "" if there are none."""
+        return f".but({', '.join(self.arguments)})" if self.arguments else ""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of `code`, one a key."""
         said: dict[str, dict[str, object]] = {}
         for entry in self.entries:
             if not entry.by_hand:
@@ -215,7 +220,7 @@ class TilePlan(Displayed):
                 places[entry.name or entry.axis] = entry.value
         if set(said.get("allow", ())) == {""}:
             said["allow"] = said["allow"][""]     # type: ignore[assignment]
-        return f".but({', '.join(f'{key}={value!r}' for key, value in said.items())})" if said else ""
+        return tuple(f"{key}={value!r}" for key, value in said.items())
 
     @property
     def digest(self) -> str:

@@ -48,8 +48,9 @@ def plan_card(plan: TilePlan) -> Card:
         parts.append(TablePart(title="Loops, tails and others", head=("key", "says", "why"),
                                rows=tuple((key, _short(words), _short(why)) for key, words, why in others[:_MOST_ROWS]),
                                more=max(0, len(others) - _MOST_ROWS)))
-    if plan.code:
-        parts.append(Preformatted(title="By hand", text=f"plan{plan.code}"[:_MOST_CODE]))
+    if plan.arguments:
+        code = ",\n    ".join(plan.arguments)
+        parts.append(Preformatted(title="By hand", text=f"plan.but(\n    {code})"[:_MOST_CODE]))
     sizes = ", ".join(f"{name} = symbol, planned for {number:,}" for name, number in plan.sizes)
     return Card(title=plan.function, subtitle=f"Tile plan · {plan.arch}, target {plan.target}", state=sizes,
                 sentence=_verdict(plan, known, total), parts=tuple(parts),
@@ -81,7 +82,7 @@ def plan_difference_card(found: TilePlanDifference) -> Card:
         parts.append(TablePart(title="Cost", head=("group", "this", "other", "change"), rows=tuple(costs), right=(1, 2, 3)))
     sentence = f"{counted(len(rows), 'entry differs', 'entries differ')}." if rows else "They say the same."
     if rows and found.totals is not None and found.totals[0] != found.totals[1]:
-        sentence = f"{sentence[:-1]}; this plan costs{change_text(*found.totals)} {cycles_text(found.totals[0])}."
+        sentence = f"{sentence[:-1]}; this plan costs {cycles_text(found.totals[0])}{change_text(*found.totals)}."
     return Card(title=f"Two plans of {found.mine.function}", sentence=sentence, parts=tuple(parts))
 
 
