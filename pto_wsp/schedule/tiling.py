@@ -199,6 +199,30 @@ class TilePlan(Displayed):
         return tuple(dict.fromkeys((*(cost.name for cost in self.costs), *named)))
 
     @property
+    def code(self) -> str:
+        """The call that gives a plan the entries by hand of this one: `.but(tiles={'out': {1: 1024}})`; "" if there are none."""
+        return f".but({', '.join(self.arguments)})" if self.arguments else ""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of `code`, one a key."""
+        said: dict[str, dict[str, object]] = {}
+        for entry in self.entries:
+            if not entry.by_hand:
+                continue
+            places = said.setdefault(entry.key, {})
+            if entry.axis and entry.name:
+                axis = int(entry.axis) if entry.axis.isdigit() else entry.axis
+                inner = places.setdefault(entry.name, {})
+                assert isinstance(inner, dict)
+                inner[axis] = entry.value
+            else:
+                places[entry.name or entry.axis] = entry.value
+        if set(said.get("allow", ())) == {""}:
+            said["allow"] = said["allow"][""]     # type: ignore[assignment]
+        return tuple(f"{key}={value!r}" for key, value in said.items())
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of what the plan says; reasons and costs do not count, nor who said it."""
         said = sorted((*entry.place, repr(entry.value)) for entry in self.entries)

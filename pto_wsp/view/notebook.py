@@ -13,9 +13,11 @@ from pto_wsp.artifact.contents import FileText, Package, PackageDifference, Pack
 from pto_wsp.check.verdict import CheckList
 from pto_wsp.errors import CommandError, PtoError
 from pto_wsp.ir.tensor import TensorView
+from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.passes.pipeline import PassRun
 from pto_wsp.run.task_list import TaskList
 from pto_wsp.schedule.schedule import Schedule, ScheduleDifference
+from pto_wsp.schedule.tiling import TilePlan, TilePlanDifference
 from pto_wsp.source import here
 from pto_wsp.timing.arguments import file_path
 from pto_wsp.timing.comparison import Comparison
@@ -36,6 +38,7 @@ from pto_wsp.view.pass_cards import pass_card
 from pto_wsp.view.run_cards import lanes_of, stats_card, trace_card
 from pto_wsp.view.schedule_cards import arch_card, schedule_card, schedule_difference_card
 from pto_wsp.view.tensor_cards import tensor_card
+from pto_wsp.view.tiling_cards import function_card, plan_card, plan_difference_card
 
 _CARDS: dict[type, Callable[..., Card]] = {
     Trace: trace_card, Stats: stats_card, RunGraph: graph_card, Schedule: schedule_card, CheckList: checks_card, PtoError: error_card,
@@ -44,6 +47,7 @@ _CARDS: dict[type, Callable[..., Card]] = {
     Package: package_card, PackageFiles: files_card, FileText: file_card,
     Explanation: explanation_card, Chain: chain_card, EdgeList: edges_card, CriticalPath: path_card,
     PassRun: pass_card,
+    TilePlan: plan_card, TilePlanDifference: plan_difference_card, TensorFunction: function_card,
     PackagedKernel: packaged_kernel_card, PackageDifference: package_difference_card,
 }
 

@@ -119,7 +119,7 @@ def without(value: TensorValue, dims: Axes) -> TensorValue:
 
 
 def _kept(keepdims: object, keepdim: object) -> bool:
-    return keepdims is True or keepdim is True or isinstance(keepdims, np.bool_) and bool(keepdims)
+    return keepdims is True or keepdim is True or (isinstance(keepdims, np.bool_) and bool(keepdims))
 
 
 def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function: Callable[..., Any], *, nonempty: bool = False) -> TensorValue:

@@ -469,7 +469,7 @@ class TensorTrace:
 
     def _shifted(self, entry: Elementwise, tensors: Sequence[TensorValue], ready: Sequence[object]) -> tuple[Contract, ...]:
         """Return the contracts of a table that is shifted by a number: x + 1, x - n."""
-        if len(tensors) == 1 and entry.name in _SHIFTS and isinstance(ready[0], TensorValue) or \
+        if (len(tensors) == 1 and entry.name in _SHIFTS and isinstance(ready[0], TensorValue)) or \
                 (len(tensors) == 1 and entry.name == _SHIFTS[0]):
             return contracts_of(tensors[0])
         return ()
@@ -638,7 +638,7 @@ def _word(op: str) -> str:
 
 
 def _has_shape(value: object) -> bool:
-    return not isinstance(value, Symbolic) and is_array(value) and getattr(value, "shape", ()) != () or isinstance(value, Tensor | TensorView)
+    return (not isinstance(value, Symbolic) and is_array(value) and getattr(value, "shape", ()) != ()) or isinstance(value, Tensor | TensorView)
 
 
 def _shown(shape: Sequence[Scalar]) -> str:
