@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from pto_wsp.artifact.folders import open_folder
 from pto_wsp.calls import user_calls
 from pto_wsp.doors import Displayed, DisplayedText, late_module
-from pto_wsp.errors import CommandError
+from pto_wsp.errors import CommandError, PackageNameError
 from pto_wsp.source import Span, here
 from pto_wsp.values import dataclass
-from pto_wsp.wording import printable
+from pto_wsp.wording import nearest, printable, shortened
 
 if TYPE_CHECKING:
     from pto_wsp.artifact.manifest import CheckEntry, DeviceKernelEntry, Manifest, PackageManifest, ProgramManifest
@@ -61,15 +61,18 @@ class PackageFiles(Mapping[str, FileText], Displayed):
     def __getitem__(self, name: str) -> FileText:
         """Return a file.
 
-        Raises: KeyError for a name that the package does not have, C108 if the file has been removed since.
+        Raises: C116, a KeyError too, for a name that the package does not have; C108 if the file has been removed since.
         """
         if name not in self._names:
-            raise KeyError(f"{name}: the package has {', '.join(self._names[:12])}{', …' * (len(self._names) > 12)}")
+            _refuse_name("file", name, self._names)
         try:
             with open_folder(self.root) as folder:
                 return FileText(name, folder.read(name))
         except OSError as problem:
             raise CommandError(f"{self.root / name} cannot be read", None, found=str(problem.strerror)) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -86,6 +89,14 @@ class PackageFiles(Mapping[str, FileText], Displayed):
 
     def __repr__(self) -> str:
         return f"PackageFiles({len(self)} files in {self.root.name})"
+
+
+def _refuse_name(what: str, name: object, known: Sequence[str]) -> NoReturn:
+    """Raise C116 with the known name that is nearest. `what`: a file or a kernel."""
+    near = nearest(name, known) if isinstance(name, str) else None
+    listed = f"one of {', '.join(known[:12])}{', …' * (len(known) > 12)}" if known else f"no name: this package has no {what}s"
+    raise PackageNameError(f"the package has no {what} {shortened(repr(name), 100)}", here(), expected=listed,
+                           help=near and f"did you mean {near!r}?")
 
 
 def _printable_manifest(manifest: _Read) -> _Read:
@@ -126,6 +137,32 @@ class PackagedKernel(Displayed):
         return f"PackagedKernel({self.entry.name}, {self.entry.core_type}, from {self.entry.origin})"
 
 
+class PackagedKernels(Mapping[str, PackagedKernel]):
+    """The kernels of a package by their names, in the manifest's order; none in an artifact that runs here."""
+
+    def __init__(self, kernels: Mapping[str, PackagedKernel]) -> None:
+        self._kernels = kernels
+
+    def __getitem__(self, name: str) -> PackagedKernel:
+        """Return a kernel.
+
+        Raises: C116, a KeyError too, for a name that no kernel of the package has.
+        """
+        return self._kernels[name] if name in self else _refuse_name("kernel", name, tuple(self._kernels))
+
+    def __contains__(self, name: object) -> bool:
+        return name in tuple(self._kernels)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kernels)
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def __repr__(self) -> str:
+        return f"PackagedKernels({', '.join(self._kernels)})"
+
+
 @user_calls()
 class Package(Displayed):
     """An artifact in a folder, verified when it is opened: what `program.package` and `Package(folder)` return.
@@ -160,9 +197,10 @@ class Package(Displayed):
         """The kernels of a package for a device, by name; empty for an artifact that runs here."""
         manifest = self.manifest
         if not isinstance(manifest, _manifests().PackageManifest):
-            return {}
-        return {entry.name: PackagedKernel(manifest.arch, entry, self._file(entry.source), self._file(f"{LISTINGS}/{entry.name}.wsp"),
-                                           self._spans.get(entry.name)) for entry in manifest.kernels}
+            return PackagedKernels({})
+        return PackagedKernels({entry.name: PackagedKernel(manifest.arch, entry, self._file(entry.source),
+                                                           self._file(f"{LISTINGS}/{entry.name}.wsp"), self._spans.get(entry.name))
+                                for entry in manifest.kernels})
 
     def _file(self, name: str) -> str:
         return self.files.get(name, "")

@@ -111,6 +111,13 @@ class UnknownPassError(PtoError):
     fix = "The error names the passes in order and the nearest; `pto-wsp passes` says what each does."
 
 
+class PackageNameError(PtoError, KeyError):
+    code = "C116"
+    cause = "A package was asked for a file or a kernel that it does not have."
+    example = "program.package.files['kernels/aiv/rmsnrom.cpp']"
+    fix = "The error names the nearest; iterating over `files` or `kernels` gives every name."
+
+
 class ArchOptionError(CompileOptionError):
     code = "C115"
     cause = "No arch has that name, or it is no machine of the target, or does not say what is asked of it: a memory, a unit, a speed."

@@ -63,7 +63,7 @@ class PipeHazardError(PtoError):
 
 class TilePlaceError(PtoError):
     code = "N203"
-    cause = "A tile lies across the end of its room or memory, off the alignment that its core moves, or on another one that still lives."
+    cause = "A tile lies across the end of its buffer or memory, off the alignment that its core moves, or on another one that still lives."
     example = "TASSIGN(x, 0x10); TASSIGN(y, 0x20);  // x takes 512 bytes"
     fix = "Kernels of tile operations get their addresses from the compiler: please report the program."
 

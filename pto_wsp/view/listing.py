@@ -12,7 +12,7 @@ from dataclasses import field
 
 from pto_wsp.values import dataclass
 
-_BUFFER = re.compile(r"room (\S+)\s+(\w+)\s+(\d+) bytes(?: x (\d+))?(?: at (0x[0-9a-f]+))?")
+_BUFFER = re.compile(r"buffer (\S+)\s+(\w+)\s+(\d+) bytes(?: x (\d+))?(?: at (0x[0-9a-f]+))?")
 _TILE = re.compile(r"(\S+)\s+= \S+ \d+x\d+ \w+ in ([^\s,]+)(?: \+ (\d+))?(?:, valid .*)?")
 _FLAG = re.compile(r"(set|wait) (\w+) -> (\w+), event (.+)")
 _COMMENT = re.compile(r"\s+# (\S.*):(\d+)$")

@@ -10,6 +10,7 @@ import pytest
 from pto_wsp import DType, In, Out, P, Package, Program, PtoError, Tensor, Tile, kernel, pto, workload
 from pto_wsp.artifact.contents import FileText, PackagedKernel, compare_packages
 from pto_wsp.artifact.manifest import DeviceKernelEntry
+from pto_wsp.errors import PackageNameError
 from pto_wsp.view.card import CodePart, DiffPart, InstructionsPart, TablePart
 from pto_wsp.view.listing import code_of_steps, read_listing
 from pto_wsp.view.package_cards import packaged_kernel_card
@@ -55,10 +56,10 @@ def package(made: Program) -> Package:
 
 # -- listings ----------------------------------------------------------------------------------------------------------
 LISTING = """cube program k(a: In[Tile[8, 8, f16]]):
-    room left  L0A    128 bytes x 2 at 0x100
-    room in_l1 L1    1024 bytes at 0x0
-    room acc   L0C    256 bytes at 0x0
-    room ub    UB      64 bytes at 0x40
+    buffer left  L0A    128 bytes x 2 at 0x100
+    buffer in_l1 L1    1024 bytes at 0x0
+    buffer acc   L0C    256 bytes at 0x0
+    buffer ub    UB      64 bytes at 0x40
     left = f16 8x8 left in left
     l1   = f16 8x64 nz in in_l1 + 64, valid n x 8
     acc  = f32 8x8 acc in acc
@@ -91,7 +92,7 @@ def test_a_listing_says_which_pipe_does_what_to_which_buffer() -> None:
     assert listing.steps[2].flag == ("set", "MTE2", "MTE1", "i % 2")
 
 
-@pytest.mark.parametrize("text", ["", "x", "x\n\n  \n", "a program:\n    room\n    = in\n    set -> \n    store", "\n".join(HOSTILE)])
+@pytest.mark.parametrize("text", ["", "x", "x\n\n  \n", "a program:\n    buffer\n    = in\n    set -> \n    store", "\n".join(HOSTILE)])
 def test_a_listing_that_is_none_has_a_card(text: str) -> None:
     entry = DeviceKernelEntry(func_id=0, name="k", core_type="aiv", source="k.cpp", origin="nowhere", signature=(), scalars=(),
                               on_chip=(("UB", 64),))
@@ -131,7 +132,7 @@ def test_a_kernel_ties_lines_listing_code_pipes_and_memory(package: Package) -> 
     assert len(part.barriers) == listing.count("    barrier ")
     (memory,) = part.memories
     assert (memory.name, memory.used_bytes) == kernel_.entry.on_chip[0] and memory.size_bytes == 188416
-    assert {life.name for life in part.lifetimes} == {line.split()[1] for line in listing.splitlines() if line.startswith("    room ")}
+    assert {life.name for life in part.lifetimes} == {line.split()[1] for line in listing.splitlines() if line.startswith("    buffer ")}
     for one in part.lifetimes:
         for two in part.lifetimes:
             apart = one.address + one.size_bytes <= two.address or two.address + two.size_bytes <= one.address
@@ -193,9 +194,19 @@ def test_a_file_is_its_text_with_tones(made: Program) -> None:
     part = part_of(file.card, CodePart)
     assert "\n".join("".join(run.text for run in line.runs) for line in part.lines) == file.rstrip("\n")
     assert {"comment", "key", "number"} <= {run.tone for line in part.lines for run in line.runs}
-    with pytest.raises(KeyError, match=r"README\.md"):
+    with pytest.raises(PackageNameError, match=r"README\.md") as caught:
         made.files["nowhere"]
+    assert isinstance(caught.value, KeyError) and caught.value.code == "C116"
     assert "nowhere" not in made.files and made.files.get("nowhere") is None
+
+
+@pytest.mark.parametrize("asked, near", [("squard", "did you mean 'squared'?"), (3, None)])
+def test_a_kernel_that_the_package_lacks_is_refused_with_the_nearest(made: Program, asked: object, near: str | None) -> None:
+    with pytest.raises(PackageNameError, match="has no kernel") as caught:
+        made.package.kernels[asked]   # type: ignore[index]
+    assert caught.value.help == near and "test_package_cards.py" in str(caught.value.span)
+    assert caught.value.expected == f"one of {', '.join(made.package.kernels)}"
+    assert "squard" not in made.package.kernels and made.package.kernels.get("squard") is None
 
 
 def test_files_that_are_no_text_say_their_size() -> None:

@@ -36,7 +36,7 @@ def check_places(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
         if error is not None:
             findings.append(Finding(check, Verdict.COUNTEREXAMPLE, error.message, error))
         else:
-            findings.append(Finding(check, Verdict.PROVED, f"{len(program.rooms)} rooms, {len(program.tiles)} tiles"))
+            findings.append(Finding(check, Verdict.PROVED, f"{len(program.rooms)} buffers, {len(program.tiles)} tiles"))
     if all(finding.verdict is Verdict.PROVED for finding in findings):
         findings.append(_check_contents(program, runs))
     return tuple(findings)
@@ -82,7 +82,7 @@ def _outside(program: tp.TileProgram, arch: Arch) -> Iterator[TilePlaceError]:
     for tile in program.tiles:
         if tile.offset < 0 or tile.offset + tile.size_bytes > sizes[tile.room]:
             yield TilePlaceError(
-                f"kernel `{program.name}`: tile `{tile.name}` does not lie inside its room", _span_of(program, tile=tile.id),
+                f"kernel `{program.name}`: tile `{tile.name}` does not lie inside its buffer", _span_of(program, tile=tile.id),
                 expected=f"at most {sizes[tile.room]} bytes", found=f"bytes {tile.offset} to {tile.offset + tile.size_bytes}")
 
 
@@ -124,7 +124,7 @@ def _check_contents(program: tp.TileProgram, runs: Iterable[Run]) -> Finding:
             error = _WrittenBytes(program, sharing).fault(run)
             if error is not None:
                 return Finding(_KEPT, Verdict.COUNTEREXAMPLE, error.message, error)
-    return Finding(_KEPT, Verdict.PROVED, f"{len(sharing)} rooms share bytes with others")
+    return Finding(_KEPT, Verdict.PROVED, f"{len(sharing)} buffers share bytes with others")
 
 
 def _sharing(program: tp.TileProgram) -> frozenset[int]:
@@ -189,7 +189,7 @@ class _WrittenBytes:
         start, stop, step = taken
         return TilePlaceError(
             f"kernel `{self.program.name}`: `{self.program.room(place.room).name}` in {place.space.value} is read after another tile was"
-            " written over it", work.step.span, expected="rooms that live at the same time to lie apart",
+            " written over it", work.step.span, expected="buffers that live at the same time to lie apart",
             found=f"bytes {start} to {stop} written at {step.span.short}")
 
 

@@ -2,8 +2,8 @@
 
 >>> print(print_program(program))
 vector program double(x: In[Tile[4, 8, f32]], y: Out[Tile[4, 8, f32]]):
-    room x         UB       128 bytes
-    room mul_1     UB       128 bytes
+    buffer x         UB       128 bytes
+    buffer mul_1     UB       128 bytes
     x         = f32 4x8 rows in x
     mul_1     = f32 4x8 rows in mul_1
     load x <- x[0, 0]
@@ -55,7 +55,7 @@ def _lines(program: tp.TileProgram) -> Iterator[_Line]:
 def _buffer(room: tp.ChipBuffer, width: int) -> str:
     copies = f" x {room.copies}" if room.copies != 1 else ""
     place = "" if room.address is None else f" at {room.address:#x}"
-    return f"room {room.name:{width}} {room.space.value:3} {room.size_bytes:7} bytes{copies}{place}"
+    return f"buffer {room.name:{width}} {room.space.value:3} {room.size_bytes:7} bytes{copies}{place}"
 
 
 def _tile(program: tp.TileProgram, tile: tp.TileView) -> str:

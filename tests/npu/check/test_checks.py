@@ -200,7 +200,7 @@ def test_the_report_of_a_room_on_another() -> None:
     assert refusal(made) == """\
 error[N203]: kernel `k`: `a` in UB is read after another tile was written over it
   --> k.py:5:1
-   = expected: rooms that live at the same time to lie apart
+   = expected: buffers that live at the same time to lie apart
    = found:    bytes 0 to 1024 written at k.py:2"""
 
 
