@@ -9,6 +9,7 @@ from __future__ import annotations
 from pto_wsp.errors.build import *
 from pto_wsp.errors.device import *
 from pto_wsp.errors.kernel import *
+from pto_wsp.errors.mesh import *
 from pto_wsp.errors.order import *
 from pto_wsp.errors.pto_error import InternalError as InternalError
 from pto_wsp.errors.pto_error import PtoError as PtoError
