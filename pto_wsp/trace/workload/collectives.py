@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+
 from pto_wsp.calls import user_call
 from pto_wsp.errors import ArgumentKindError, CollectiveError, LayoutError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.mesh import Mesh, MeshInUse
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.ir.symbolic import Symbolic, as_scalar, ceildiv, maximum, minimum
+from pto_wsp.ir.symbolic import Symbolic, maximum, minimum
 from pto_wsp.ir.tensor import Tensor, TensorView, live_tensor
 from pto_wsp.ir.tensor_layout import Shard, TensorLayout, shard_rows
 from pto_wsp.ir.traffic import Collective, Sent
@@ -322,16 +324,14 @@ class _Group:
         """Return memory of the program for parts like those of a tensor."""
         made = Tensor(None, tuple(like.ref.shape) if shape is None else tuple(shape), like.dtype, None, layout)
         made.intermediate = True
-        made.data = None
+        made.data = np.empty(made.ref.shape, made.dtype.np)
         return made
 
     def result(self, what: str, tensor: Tensor, layout: TensorLayout, out: Tensor | None) -> tuple[Tensor, Part, Callable[[], None]]:
         """Return the tensor of a result, the part of each rank, and what ends the collective: an array takes rank 0's copy."""
         _check_out(what, out, tensor, layout, self.mesh)
         if out is None:
-            made = Tensor.empty(tuple(tensor.ref.shape), tensor.dtype, None, None) if False else self.scratch(tensor, layout)
-            if made.layout is not None and not self._free(made.layout):
-                made.data = _undefined(made)
+            made = self.scratch(tensor, layout)
             return made, lambda at: made.part(self.mesh, at), _nothing
         free = self._free(layout)
         if out.intermediate or not free:
@@ -450,10 +450,6 @@ class _Group:
         self.ranks.moves.append(Collective(what, self.algorithm, self.mesh, self.name, tensor.ref.shown, sent, here()))
 
 
-def _undefined(tensor: Tensor) -> object:
-    return __import__("numpy").empty(tensor.ref.shape, tensor.dtype.np)
-
-
 def _nothing() -> None:
     return None
 
@@ -548,8 +544,7 @@ def _reduce(group: _Group, tensor: Tensor, dim: int, most: int, op: str, owner: 
 
         for at in group.all():
             for of in P(p, names="source"):
-                group.send(slot(of), lambda there, at=at: group.chunk(terms, dim, most, lambda _: at[group.axis])(there), at,
-                           group.moved(at, of))
+                group.send(slot(of), group.chunk(terms, dim, most, _always(at[group.axis])), at, group.moved(at, of))
         for at in group.all():
             group.local(owner, slot(0), at)
             for of in P.seq(range(1, p), names="source"):
@@ -679,10 +674,8 @@ def _reduce_scatter(group: _Group, tensor: Tensor, dim: int | None, out: Tensor 
     most = tensor.ref.shape[dim]
     if group.algorithm == "tree":
         sums = _reduce_to_first(group, tensor, op)
-        chunk = group.chunk(sums, dim, most, lambda at: at[group.axis])
         for at in group.all():
-            group.send(part, lambda there, at=at: group.chunk(sums, dim, most, _always(at[group.axis]))(there), at, group.moved(at, 0))
-        del chunk
+            group.send(part, group.chunk(sums, dim, most, _always(at[group.axis])), at, group.moved(at, 0))
         whole, row = group.local_bytes(tensor), group.local_bytes(tensor, dim)
         sent = _plus(_sent_to_first(group, whole), lambda at: _is(at[group.axis], 0) * (   # type: ignore[operator]
             whole(at) - row(at) * group.chunk_rows(tensor, dim, 0, at)))   # type: ignore[operator]
@@ -774,8 +767,6 @@ def _halo(group: _Group, tensor: Tensor, dim: int, k: object) -> Tensor:
     shape = list(tensor.ref.shape)
     shape[dim] = p * high
     made = group.scratch(tensor, _layout(tensor, group.mesh), shape)
-    if not group._free(_layout(tensor, group.mesh)):
-        made.data = _undefined(made)   # type: ignore[assignment]
 
     def rows_of(part: TensorView, start: object, count: object, most: int) -> TensorView:
         view: TensorView = part[(slice(None),) * dim + (slice(start, start + count),)]   # type: ignore[operator]
@@ -864,6 +855,3 @@ def _change(now: TensorLayout, wanted: TensorLayout, axis: str) -> tuple[_Change
         return None, None
     kind = "reduce_scatter" if is_partial else "cut" if dim is None else "all_to_all"
     return _Change(kind, target), now.with_axis(axis, dim=target)
-
-
-_UNUSED = (as_scalar, ceildiv)

@@ -111,8 +111,7 @@ class Mover:
             args.append(wl.ViewArg(param.name, self.trace.named_view(view.view, self.frame, self.span), self.span))
         handle = self.trace.new_handle(kernel.name)
         use = OnRank(on.mesh, self._named(on.rank), None if on.source is None else self._named(on.source))
-        index = tuple(scope.var for scope in self.trace.scopes if scope.var is not None)[:0]
-        self.trace.append(flow.Do(wl.Task(kernel, index, tuple(args), handle.id, (), self.span, "", use)))
+        self.trace.append(flow.Do(wl.Task(kernel, (), tuple(args), handle.id, (), self.span, "", use)))
 
     def _named(self, rank: s.Scalar) -> s.Scalar:
         return self.trace.use(rank, self.frame, self.span)
