@@ -12,8 +12,10 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import PtoError
 from pto_wsp.ir.axes import Dense, DenseDyn, Ragged, Sparse
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.symbolic import Symbol, ceildiv, maximum, minimum
 from pto_wsp.ir.tensor import Injective, Monotone, Tensor
+from pto_wsp.ir.tensor_layout import Partial, Replicate, Shard, TensorLayout
 from pto_wsp.ir.tile import Tile
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
@@ -60,20 +62,22 @@ if TYPE_CHECKING:
     )
     from pto_wsp.schedule.capability import capabilities, workload_forms
     from pto_wsp.schedule.tiling import TilePlan
+    from pto_wsp.trace.workload.collectives import all_to_all, allgather, allreduce, broadcast, halo, reduce_scatter, relayout
+    from pto_wsp.trace.workload.moves import copy
     from pto_wsp.view.timeline import timeline
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Acc", "Arch", "Calendar", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In",
-    "InOut", "Injective", "Kernel", "KernelBuilder", "Monotone", "Out", "P", "Package", "Pools", "Process", "Program", "PtoError", "Ragged",
-    "ReadyPolicy", "Ring", "Scalar", "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TilePlan",
-    "TimingPolicy", "TracePolicy", "Tunable", "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis",
-    "builtin_arch", "capabilities", "ceildiv", "combine", "compare", "cond", "connect", "consume", "explore",
-    "for_each", "jit_kernel", "kernel",
-    "load", "maximum", "minimum", "parallel_for", "parse", "process", "produce", "pto", "ptoisa", "ptoisa_kernel", "query",
-    "receive", "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize",
-    "task", "timeline", "workload", "workload_forms",
+    "InOut", "Injective", "Kernel", "KernelBuilder", "Mesh", "Monotone", "Out", "P", "Package", "Partial", "Pools", "Process",
+    "Program", "PtoError", "Ragged", "ReadyPolicy", "Replicate", "Ring", "Scalar", "Schedule", "Shard", "Sparse", "StartPolicy",
+    "Symbol", "TaskWindow", "Tensor", "TensorLayout", "Tile", "TilePlan", "TimingPolicy", "TracePolicy", "Tunable",
+    "WindowMode", "Workload", "WorkloadFunction", "all_to_all", "allgather", "allreduce", "auto_schedule", "axis", "broadcast",
+    "builtin_arch", "capabilities", "ceildiv", "combine", "compare", "cond", "connect", "consume", "copy", "explore",
+    "for_each", "halo", "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for", "parse", "process", "produce",
+    "pto", "ptoisa", "ptoisa_kernel", "query", "receive", "record", "reduce_scatter", "relayout", "replicate", "select", "send",
+    "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
 ]
 
 

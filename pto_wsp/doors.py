@@ -33,9 +33,11 @@ if TYPE_CHECKING:
 
 _PIPELINES = ("Channel", "Event", "Process", "Ring", "connect", "consume", "process", "produce", "query", "receive", "record", "replicate",
               "send", "synchronize")
+_COLLECTIVES = ("all_to_all", "allgather", "allreduce", "broadcast", "halo", "reduce_scatter", "relayout")
 # Names of `pto_wsp` that no program needs before its kernels and workloads are written, by the module that defines them.
 LATE_NAMES = {
     **dict.fromkeys(_PIPELINES, "pto_wsp.csp"), "KernelBuilder": "pto_wsp.api.builder",
+    **dict.fromkeys(_COLLECTIVES, "pto_wsp.trace.workload.collectives"), "copy": "pto_wsp.trace.workload.moves",
     "Package": "pto_wsp.artifact.contents", "TilePlan": "pto_wsp.schedule.tiling", "Program": "pto_wsp.api.program",
     "auto_schedule": "pto_wsp.api.search", "capabilities": "pto_wsp.schedule.capability", "compare": "pto_wsp.api.compare",
     "explore": "pto_wsp.api.explore",

@@ -20,7 +20,9 @@ from pto_wsp.schedule.schedule import Schedule, schedule_of
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import check_directives, read_arch
+from pto_wsp.timing.columns import RecordedTasks, columnar
 from pto_wsp.timing.graph import Regions, RunGraph
+from pto_wsp.timing.links import bytes_sent
 from pto_wsp.timing.retime import Retimer, Simulation, freeze_schedule
 from pto_wsp.timing.stats import Stats
 from pto_wsp.timing.timed_run import TimedRun, graph_of
@@ -83,6 +85,16 @@ class FinishedRun:
         Raises: R115 when there are more tasks than a record keeps.
         """
         return replace(self.timed.trace, stats=lambda: self.stats)
+
+    def bytes_sent(self) -> np.ndarray[Any, Any]:
+        """Return the bytes that copies moved from rank to rank.
+
+        Raises: R103 for a run that is over, R115 for one that was longer than a record keeps.
+        """
+        if self.is_over or self.columns.first_node > 0:
+            raise RecordLimitError("what the run sent is not recorded any more", here(), help="run a part of the workload")
+        recorder = self._runner.recorder
+        return bytes_sent(RecordedTasks(recorder.runtime, recorder.raw_columns(), columnar(self._plan), self._bound), self._plan)
 
     @property
     def graph(self) -> RunGraph:

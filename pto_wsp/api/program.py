@@ -498,6 +498,14 @@ class Program(doors.Displayed):
         return self._look().trace
 
     @property
+    def bytes_sent(self) -> np.ndarray[Any, Any]:
+        """The bytes that the last run copied, by source and target rank of its mesh; what stays on a rank is on the diagonal.
+
+        Raises: R103 before a run is complete, R115 when it had more tasks than a record keeps.
+        """
+        return self._look().bytes_sent()
+
+    @property
     def wall_trace(self) -> WallTrace:
         """When each task of the last run started and ended on this machine, and on which thread.
 

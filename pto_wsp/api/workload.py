@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from pto_wsp import doors
 from pto_wsp.calls import bind, user_call, user_calls
-from pto_wsp.errors import ArityError, DataFormatError, LoopVariableError, UnknownNameError, WorkloadDepthError, WorkloadStructureError
+from pto_wsp.errors import (
+    ArityError,
+    DataFormatError,
+    LoopVariableError,
+    MeshError,
+    UnknownNameError,
+    WorkloadDepthError,
+    WorkloadStructureError,
+)
 from pto_wsp.ir import codec, flow
 from pto_wsp.ir import workload as wl
+from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.rewrite import Canonical, canonical, free_handles, free_vars, with_fresh_ids
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.text import print_workload
+from pto_wsp.ir.traffic import Collective
 from pto_wsp.ir.workload_type import type_of
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import Deps, Dispatch, Pools, ReadyPolicy, SpatialMap, StartPolicy, TaskWindow, Timing, TracePolicy
@@ -41,13 +51,14 @@ _LONGEST_REPR = 200
 class Workload(Scheduled, doors.Displayed):
     """A workload and its schedule. Every method returns a new value; the order of directives does not matter."""
 
-    __slots__ = ("_node", "_placed", "_renumbered", "_tensors")
+    __slots__ = ("_moves", "_node", "_placed", "_renumbered", "_tensors")
 
     def __init__(self, node: wl.Workload, tensors: Mapping[int, Tensor], schedule: Schedule | None = None) -> None:
         self._node = node
         self._renumbered: Canonical | None = None
         self._tensors = dict(tensors)
         self._placed: Placed | None = None
+        self._moves: tuple[Collective, ...] = ()
         self.schedule = schedule or Schedule()
 
     # -- the expression ------------------------------------------------------------------------------------------------
@@ -71,6 +82,16 @@ class Workload(Scheduled, doors.Displayed):
     def tensors(self) -> tuple[Tensor | None, ...]:
         """The tensors that it was written with, in the order of their ids in `node`; None where it came without (`from_json`)."""
         return tuple(self._tensors.get(number) for number in self._canonical.tensors)
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """The mesh whose ranks its tasks run on; None for a workload without a mesh."""
+        return next((Mesh.of(task.on.mesh) for task in wl.tasks(self._node.body) if task.on is not None), None)
+
+    @property
+    def collectives(self) -> tuple[Collective, ...]:
+        """What its collectives send, in program order; of the function that wrote them, not of JSON."""
+        return self._moves
 
     @property
     def type(self) -> str:
@@ -190,13 +211,14 @@ class Workload(Scheduled, doors.Displayed):
     def _scheduled(self, schedule: Schedule) -> Workload:
         scheduled = Workload(self._node, self._tensors, schedule)
         scheduled._renumbered = self._renumbered
+        scheduled._moves = self._moves
         scheduled._placed = self._placed   # the same tasks: a combinator removes them from their place
         return scheduled
 
     # -- compiling -----------------------------------------------------------------------------------------------------
 
     def compile(self, target: str = "cpu_sim", arch: object = None, strict: bool = True,
-                passes: Passes = None, **options: object) -> Program:
+                passes: Passes = None, *, mesh: Mesh | None = None, **options: object) -> Program:
         """Return the program: lowered, checked and built.
 
         `target` is cpu_sim (C on this machine's CPU), interp (NumPy, the oracle) or a device target. `arch` is the model whose cycles are
@@ -205,9 +227,14 @@ class Workload(Scheduled, doors.Displayed):
         `passes` is a strategy ("default", "clean", "none"), a list of the passes that run (names and Pass values), or functions
         (IR, context) -> IR that replace the passes of these names. `options` are fields of CompileOptions.
 
-        Raises: C101 to C105, C113, C114, C117, S101, S103, T301 and W104.
+        `mesh`: the mesh of the workload, whose ranks are groups of executors of this process; it may be left out.
+
+        Raises: C101 to C105, C113, C114, C117, S101, S103, T301 and W104; M102 for another mesh than the workload's.
         """
         self._refuse_parts()
+        if mesh is not None and mesh != self.mesh:
+            raise MeshError(f"workload `{self.name}` is not over this mesh", here(), found=f"{mesh!r:.80}",
+                            expected="no mesh: none of its tasks is on a rank" if self.mesh is None else repr(self.mesh))
         compile_program, _ = doors.program_makers()
         try:
             return compile_program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, passes=passes,
@@ -273,6 +300,7 @@ class WorkloadFunction:
         except RecursionError as problem:
             raise _too_deep(f"workload `{self._function.__name__}`", problem) from None
         workload = Workload(node, trace.tensors)
+        workload._moves = tuple(move for move in trace.ranks.moves if isinstance(move, Collective))
         workload._placed = place(node.body, trace.tensors)
         return workload
 
@@ -350,6 +378,7 @@ def _combine_blocks(how: str, parts: Sequence[object], make: Callable[[Sequence[
                                      help=f"put them together first, then schedule the whole: {how}(a, b).dispatch(...)")
     body = make(blocks)
     result = Workload(wl.Workload("_".join(part.name for part in sides), body), tensors, schedules[0] if schedules else None)
+    result._moves = tuple(move for part in sides for move in part._moves)
     result._placed = place(body, tensors)
     return result
 

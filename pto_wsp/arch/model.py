@@ -13,11 +13,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Self
+from fractions import Fraction
+from typing import Annotated, Literal, Self
 
 from pto_wsp.calls import user_calls
 from pto_wsp.doors import Displayed
 from pto_wsp.errors import ArchError, ArchOptionError, CompileOptionError
+from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.records import After, Before, Field, Record, first_problem, plain_float, plain_int
 from pto_wsp.source import here
@@ -160,6 +162,34 @@ class Channels(Model):
     source: str = Field(default="", description="Source: of the number above; one that starts with `estimate` is not measured.")
 
 
+class Links(Model):
+    """The links between the ranks of a mesh. A copy between two ranks holds their link for its latency and its bytes."""
+
+    bandwidth_bytes_per_cycle: Throughput | None = Field(
+        default=None, description="Of one link in one direction. Source: `source`; None: `elements_per_cycle`.")
+    elements_per_cycle: Throughput | None = Field(default=None, description="Of one link, for every dtype. Source: by definition 1 for `unit`.")
+    latency_cycles: Cycles = Field(default=0, description="Between the begin of a copy and its first byte. Source: `source`, 0 for `unit`.")
+    topology: Literal["all", "ring", "torus"] = Field(
+        default="all", description="Between which ranks there are links: all pairs, neighbours of a ring of all ranks, or neighbours along "
+        "each axis of the mesh. Source: `source`, by definition all for `unit`.")
+    source: str = Field(default="", description="Source: of the numbers above; one that starts with `estimate` is not measured.")
+
+    def cycles(self, elements: s.Scalar, n_bytes: int) -> s.Scalar:
+        """Return the cycles that a copy of so many elements, of so many bytes each, holds a link.
+
+        Raises: C110 if the model does not give a speed.
+        """
+        rate = self.elements_per_cycle if self.bandwidth_bytes_per_cycle is None else self.bandwidth_bytes_per_cycle
+        if rate is None:
+            raise ArchError("the links of the arch have no speed", here(), expected="links.bandwidth_bytes_per_cycle", found=repr(self),
+                            help="give what you know: arch.with_links(bandwidth_bytes_per_cycle=...)")
+        moved = elements if self.bandwidth_bytes_per_cycle is None else s.mul(elements, s.Const(n_bytes))
+        up, down = Fraction(repr(float(rate))).limit_denominator(1 << 16).as_integer_ratio()
+        up = max(1, up)
+        busy = s.binary(s.Op.FLOORDIV, s.add(s.mul(moved, s.Const(down)), s.Const(up - 1)), s.Const(up))
+        return s.add(s.Const(self.latency_cycles), busy)
+
+
 @user_calls()
 class Arch(Model, Displayed):
     """A machine."""
@@ -173,6 +203,7 @@ class Arch(Model, Displayed):
     cores: Cores = Field(default_factory=Cores, description="How many cores run kernels.")
     aicpu: Aicpu = Field(default_factory=Aicpu, description="The control processors.")
     channels: Channels = Field(default_factory=Channels, description="How tokens travel between processes.")
+    links: Links | None = Field(default=None, description="The links between ranks of a mesh; None: not known.")
     family: str = Field(default="", description="Whose tile instructions its cores take: a2a3, a5, or none. Source: the arch's name.")
     neutral: bool = Field(default=False, description="One cycle an element, nothing overlaps, on-chip memory is not bounded.")
 
@@ -266,6 +297,13 @@ class Arch(Model, Displayed):
         Raises: C110 for an impossible number.
         """
         return self.model_copy(update={"channels": self.channels.model_copy(update=numbers)})
+
+    def with_links(self, **numbers: object) -> Arch:
+        """Return the arch with other links between ranks: `arch.with_links(bandwidth_bytes_per_cycle=32.0, topology="ring")`.
+
+        Raises: C110 for an impossible number.
+        """
+        return self.model_copy(update={"links": (self.links or Links()).model_copy(update=numbers)})
 
     def with_clock(self, ghz: float) -> Arch:
         """Return the arch with another clock in GHz: `arch.with_clock(1.85)`.

@@ -10,6 +10,7 @@ from pto_wsp.errors.build import *
 from pto_wsp.errors.device import *
 from pto_wsp.errors.emission import *
 from pto_wsp.errors.kernel import *
+from pto_wsp.errors.mesh import *
 from pto_wsp.errors.order import *
 from pto_wsp.errors.pto_error import InternalError as InternalError
 from pto_wsp.errors.pto_error import PtoError as PtoError

@@ -23,6 +23,7 @@ from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import AxisError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Counted, Symbolic, as_scalar
 from pto_wsp.ir.tensor import Tensor
@@ -396,6 +397,8 @@ def walk_of(axis: object) -> Walk:
     match axis:
         case DenseAxis(extent) | DenseOf(extent):
             return Walk(zero, s.Const(extent), one, repr(axis), axis)
+        case Mesh():
+            return Walk(zero, s.Const(axis.size), one, repr(axis), axis)
         case DenseDyn():
             return Walk(zero, axis.extent, one, "DenseDyn", axis)
         case RaggedRow(ragged, extent):

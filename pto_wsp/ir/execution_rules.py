@@ -92,7 +92,8 @@ class ExecutionRules:
     size of a batch, or number of lanes taking turns; `release_every`: cycles between two releases, as numerator and denominator. `window`:
     0 for none; `more`: windows of other units, which hold a stream too. `start_after`: tasks submitted before the first one runs, None
     for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: an AICPU's cost per task.
-    `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said about each task.
+    `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said about each task. `n_ranks`: of a mesh,
+    0 without one; each has as many workers, and of the first one's pools the last ones are the links that `links` names.
     """
 
     n_workers: int = 1
@@ -115,6 +116,13 @@ class ExecutionRules:
     bytes_per_cycle: float = 0.0
     columns: frozenset[TaskField] = frozenset()
     more: tuple[WindowRule, ...] = ()
+    n_ranks: int = 0
+    links: tuple[str, ...] = ()
+
+    @property
+    def workers_of_rank(self) -> int:
+        """The workers of one rank of the mesh."""
+        return self.n_workers // max(1, self.n_ranks)
 
     @property
     def windows(self) -> tuple[WindowRule, ...]:
@@ -180,6 +188,8 @@ class ExecutionRules:
 def print_rules(rules: ExecutionRules) -> Iterator[str]:
     """Yield the rules that differ from the defaults, and the window, as text: `4 executors`, `one queue`, `window 8192`."""
     yield counted(rules.n_workers, "executor") if rules.n_workers else "executors by calendar"
+    if rules.n_ranks:
+        yield f"of {counted(rules.n_ranks, 'rank')}"
     if rules.pool_size is None:
         yield "each with a pool of one for every number that tasks name"
     elif rules.pool_size != (1,):

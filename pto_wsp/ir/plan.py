@@ -35,6 +35,7 @@ from pto_wsp.ir.flow import (
 )
 from pto_wsp.ir.kernel import Kernel, Role
 from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.mesh import OnRank
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var
 from pto_wsp.ir.view import View
 from pto_wsp.source import UNKNOWN, Span, argument_span
@@ -120,6 +121,8 @@ class CheckKind(Enum):
     ROOM = "a task alone needs more than the whole window"
     KEY = "a key of the schedule gives a number that means nothing"
     SIZE = "a tensor has an extent below 0, or fits no memory"
+    RANK = "a task is on a rank that the mesh does not have"
+    LINK = "a copy goes between ranks without a link"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ class Precondition:
 class Submit:
     """Make one task. `labels` and `index` name it for people: the bracket indices, then the other loop variables around it.
 
-    `label`: the text that the user adds to the name.
+    `label`: the text that the user adds to the name. `on`: the rank of a mesh that it runs on, None without a mesh.
 
     The schedule says of it: `worker`, its home; `lane`, the stream of the schedule whose tasks run one after another, from 1, 0 for none;
     `pool` of the worker's executors; `priority` among ready tasks, the highest first; `position` in a calendar. `traffic`: bytes that it
@@ -182,6 +185,7 @@ class Submit:
     traffic: Scalar = _ZERO
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
     label: str = ""
+    on: OnRank | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ PLAN_TAGS = Tags({
     m.Check: "Check: kind value lower upper subject param ~span",
     m.ElementRead: "Read: slot offset",
     m.Submit: "Submit: site kernel index labels places scalars handle after n_brackets loops checks=note.checks worker cost lane "
-              "pool priority position traffic waits=note.waits ~span ?label",
+              "pool priority position traffic waits=note.waits ~span ?label ?on",
     **{node: texts[1] for node, texts in FLOW_TAGS.items()},
     m.Channel: "Channel: name depth n_payload producers consumers latency ?initial",
     m.Event: "Event: name ref",
@@ -24,10 +24,10 @@ PLAN_TAGS = Tags({
     execution_rules.ExecutionRules: "ExecutionRules: n_workers pool_size shared steals calendar starts at_home release release_n "
                                     "release_every "
                           "window window_unit full_window start_after submit_cycles dispatch_cycles retire_cycles bytes_per_cycle columns "
-                          "?more",
+                          "?more ?n_ranks *links",
     execution_rules.WindowRule: "WindowRule: size unit full",
 }, {
-    m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY SIZE",
+    m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY SIZE RANK LINK",
     execution_rules.TaskField: "Column: LANE POOL PRIORITY POSITION BYTES",
     execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES EDGES READY",
     execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",

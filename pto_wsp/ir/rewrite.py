@@ -134,7 +134,7 @@ def _renumber(workload: wl.Workload, number: Callable[[type, int], int]) -> wl.W
         match old:
             case flow.Do(wl.Task() as task):
                 return flow.Do(replace(task, index=rewrite(task.index, change), args=rewrite(task.args, change),
-                                       handle=number(wl.Task, task.handle), after=handles(task.after)))
+                                       handle=number(wl.Task, task.handle), after=handles(task.after), on=rewrite(task.on, change)))
             case flow.Loop():
                 start, stop, step = (rewrite(part, change) for part in (old.start, old.stop, old.step))
                 return replace(old, note=rewrite(old.note, change), var=rewrite(old.var, change), start=start, stop=stop, step=step,

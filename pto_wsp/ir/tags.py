@@ -18,7 +18,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pto_wsp.ir import flow, layout, scalar, tile, view
+from pto_wsp.ir import flow, layout, mesh, scalar, tile, view
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.dtype import DType
@@ -224,6 +224,7 @@ KERNEL_TAGS = Tags({
     k.Slot: "Slot: name kind key type offset first last",
     k.OwnBody: "OwnBody: form text scratch_bytes constants ~span",
     k.Kernel: "Kernel: name params body ~span bodies arena",
+    mesh.OnRank: "OnRank: mesh rank ?source",
 }, {
     DType: "DType: F64 F32 F16 BF16 I8 I16 I32 I64 U8 U16 U32 U64 BOOL FP8E4M3 FP8E5M2",
     scalar.Op: "Op: ADD SUB MUL DIV FLOORDIV MOD MIN MAX EQ NE LT LE GT GE AND OR NOT NEG HASHMOD",
@@ -271,7 +272,7 @@ FLOW_TAGS: Mapping[type, tuple[str, str]] = {
 WORKLOAD_TAGS = Tags({
     wl.ViewArg: "ViewArg: param view ~span",
     wl.ScalarArg: "ScalarArg: param value ~span",
-    wl.Task: "Task: kernel index args handle after ~span ?label",
+    wl.Task: "Task: kernel index args handle after ~span ?label ?on",
     wl.Axis: "Axis: name! label! tensors rows",
     wl.Fixed: "Fixed: tensor dim ~span",
     wl.ChannelRef: "ChannelRef: id name depth *initial",

@@ -28,14 +28,24 @@ import numpy.typing as npt
 
 from pto_wsp.calls import bind, user_calls
 from pto_wsp.doors import Displayed
-from pto_wsp.errors import ArgumentKindError, TensorDataError, TensorSignatureError, UnknownNameError, ValueUseError, ViewIndexError
+from pto_wsp.errors import (
+    ArgumentKindError,
+    LayoutError,
+    TensorDataError,
+    TensorSignatureError,
+    UnknownNameError,
+    ValueUseError,
+    ViewIndexError,
+)
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType, DTypeLike
 from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_of
 from pto_wsp.ir.indexing import MAX_RANK, at_most, clip, cut, element, pick, reshape, whole_number
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
+from pto_wsp.ir.mesh import Mesh, known_mesh, mesh_in_use
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Counted, Extent, Shape, Symbolic, as_scalar, tensors_read
+from pto_wsp.ir.tensor_layout import Shard, TensorLayout, shard_bounds, shard_rows
 from pto_wsp.ir.tensor_type import TensorType, tensor_type
 from pto_wsp.ir.view import Cut, Permute, View, ViewDim, as_declared, declared, place_of, print_view
 from pto_wsp.source import here
@@ -76,17 +86,26 @@ def watch_tensors(body: Callable[[], Body | None], made: Callable[[Tensor], None
         _watcher.reset(token)
 
 
+@dataclass(frozen=True, slots=True)
+class RankPart:
+    """Whose part a view is: a rank of a mesh."""
+
+    mesh: Mesh
+    rank: s.Scalar
+
+
 @user_calls(leave_out=("__init__",))
 class TensorView(Displayed):
     """A part of a tensor: shape, dtype, and further indexing. Slices never clip silently; `clip` clips explicitly."""
 
-    __slots__ = ("holds", "owner", "view")
+    __slots__ = ("at", "holds", "owner", "view")
     __array_ufunc__ = None
 
-    def __init__(self, owner: Tensor, view: View, holds: tuple[object, ...] = ()) -> None:
+    def __init__(self, owner: Tensor, view: View, holds: tuple[object, ...] = (), at: RankPart | None = None) -> None:
         self.owner = owner
         self.view = view
         self.holds = holds   # the tensors that the indices read, kept alive
+        self.at = at         # for a part that a rank of a mesh holds: which
 
     @property
     def dtype(self) -> DType:
@@ -141,7 +160,7 @@ class TensorView(Displayed):
             else:
                 view = pick(view, dim, entry)
         parts = (part for entry in items for part in ((entry.start, entry.stop) if isinstance(entry, slice) else (entry,)))
-        result = TensorView(self.owner, view, (*self.holds, *tensors_read(*parts)))
+        result = TensorView(self.owner, view, (*self.holds, *tensors_read(*parts)), self.at)
         if result.rank or n_indices == 0:
             return result
         of_tensor = View(view.tensor, view.steps[len(self.owner.view.steps):])    # a tensor of symbolic shape begins where its array does
@@ -191,7 +210,7 @@ class TensorView(Displayed):
                             help="pick one element: one index a dimension")
 
     def _with(self, view: View, operands: Iterable[object] = ()) -> TensorView:
-        return TensorView(self.owner, view, (*self.holds, *tensors_read(*operands)))
+        return TensorView(self.owner, view, (*self.holds, *tensors_read(*operands)), self.at)
 
     def __setitem__(self, item: object, value: object) -> NoReturn:
         raise ViewIndexError("a tensor is written by kernels, not by assignment", here(),
@@ -241,16 +260,19 @@ class Tensor(TensorView):
     `np.asarray(tensor)`.
     """
 
-    __slots__ = ("__weakref__", "data", "given", "intermediate", "made_in")
+    __slots__ = ("__weakref__", "copies", "data", "given", "intermediate", "layout", "made_in")
 
     def __init__(self, data: object = None, shape: Sequence[object] | None = None, dtype: DTypeLike | None = None,
-                 name: str | None = None) -> None:
+                 name: str | None = None, layout: TensorLayout | None = None) -> None:
         """Wrap `data`, an array of NumPy, PyTorch, JAX or any library with `__dlpack__`, `__array_interface__` or `__array__`.
 
         If given, `shape` and `dtype` must match the array; without data they declare what a run binds. An extent may be a Symbol, the
         size of an axis, or arithmetic on them: the tensor is then the first rows of its array, as many as the extent is in the run.
 
-        Raises: D101 for a mismatch, or for data that is not an array in host memory; D102 for a dtype that DType does not have.
+        `layout`: which part of it each rank of a mesh holds; `on(rank)` is a rank's part, in place in the array.
+
+        Raises: D101 for a mismatch, or for data that is not an array in host memory; D102 for a dtype that DType does not have; M101 for a
+        layout of another number of dimensions, and for a partial one of an array.
         """
         given, dtype = dtype, DType.of(dtype)
         if given is not None and dtype is None:
@@ -262,18 +284,20 @@ class Tensor(TensorView):
                                       help="Tensor(array), or Tensor(shape=(4, 16), dtype=DType.F32)")
             array = None
             extents, cuts = _sizes(shape)
-            found, layout = dtype, Layout.contiguous(extents)
+            found, strides = dtype, Layout.contiguous(extents)
         else:
             array = _array(data)
             _, cuts = ((), ()) if shape is None else _sizes(shape)
-            extents, found, layout = _describe(array, shape, dtype)
+            extents, found, strides = _describe(array, shape, dtype)
         if len(extents) > MAX_RANK:
             raise TensorDataError(f"a Tensor has at most {MAX_RANK} dimensions", here(), found=str(extents))
         self.data: npt.NDArray[Any] | None = array
         self.given = data                    # the object that was wrapped, for callers that look for its tensor
         self.intermediate = False
         self.made_in: Body | None = None     # for a Tensor.empty: the body that allocates it in each iteration
-        super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout), cuts))
+        self.layout = layout if layout is None else _check_layout(layout, len(extents), has_data=array is not None)
+        self.copies: tuple[Mesh, Tensor] | None = None    # of a Tensor.empty that ranks hold copies of: all of them, by mesh
+        super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", strides), cuts))
         _live[self.ref.id] = self
 
     def __class_getitem__(cls, item: object) -> TensorType:
@@ -309,11 +333,11 @@ class Tensor(TensorView):
         return self._again(None if self.data is None else self.data.copy())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickle, (self.data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
+        return _unpickle, (self.data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts, self.layout)
 
     def _again(self, data: npt.NDArray[Any] | None) -> Tensor:
         """Return a new tensor with this one's attributes; a copy needs an id of its own."""
-        return _unpickle(data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
+        return _unpickle(data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts, self.layout)
 
     @property
     def ref(self) -> TensorRef:
@@ -349,20 +373,95 @@ class Tensor(TensorView):
         if contract not in self.ref.contracts:
             self.view = View(replace(self.ref, contracts=(*self.ref.contracts, contract)), self.view.steps)
 
+    def on(self, rank: object) -> TensorView:
+        """Return the part of a tensor with a layout that a rank of the mesh holds: `A.on(r)` in `for r in P(mesh)`, or `A.on(0)`.
+
+        The last shards may have fewer rows than the others, or none: such a view is clipped to the rows of a full shard.
+        Raises: M101 for a tensor without a layout; M102 where no mesh is known, and for a rank that there is not.
+        """
+        mesh, _ = known_mesh(f"`{self.ref.shown}.on(...)`")
+        node = as_scalar(rank)
+        part = self.part(mesh, mesh.coordinates(rank))
+        part.at = RankPart(mesh, node)
+        return TensorView(part.owner, part.view, (*part.holds, *tensors_read(rank)), part.at)
+
+    def part(self, mesh: Mesh, at: Sequence[int | Symbolic]) -> TensorView:
+        """Return the part that the rank at a position along each axis of a mesh holds.
+
+        Raises: M101 for a tensor without a layout, and for a shard of a partial tensor's array.
+        """
+        if self.layout is None:
+            raise LayoutError(f"`{self.ref.shown}` says nothing of ranks", here(), found=repr(self),
+                              expected="a tensor with a layout", help="Tensor(array, layout=TensorLayout.replicated(rank)), or a sharded one")
+        layout = self.layout.named_on(mesh)
+        cut_by = {axis: dim for dim, one in enumerate(layout.dist) for axis in ([one.axis] if isinstance(one, Shard) else [])}
+        free = [k for k, (name, size) in enumerate(mesh.axes) if name not in cut_by and size > 1]
+        part: TensorView = self
+        whole = self._copies(mesh, [mesh.shape[k] for k in free], is_partial=bool(layout.partial))
+        if whole is not self:
+            number: int | Symbolic = 0
+            for k in free:
+                number = number * mesh.shape[k] + at[k]
+            part = whole[number]
+        limits: list[object] = [None] * part.rank
+        for axis, dim in cut_by.items():
+            k = mesh.axis(axis)
+            n, size = mesh.shape[k], _as_number(self.shape[dim])
+            start, stop = shard_bounds(size, n, at[k])
+            if n == 1:
+                continue
+            part = part[(slice(None),) * dim + (slice(start, stop),)]
+            if not isinstance(size, int) or size % n:
+                limits[dim] = shard_rows(size, n)
+        if any(isinstance(limit, int) and limit == 0 for limit in limits):
+            raise LayoutError(f"`{self.ref.shown}` has no rows to cut", here(), found=repr(self))
+        return part if limits == [None] * part.rank else part.clip(*limits)
+
+    def _copies(self, mesh: Mesh, sizes: Sequence[int], *, is_partial: bool) -> Tensor:
+        """Return the tensor that has a rank's copies along its first dimension; this one if there is one copy."""
+        n = math.prod(sizes)
+        if n == 1:
+            return self
+        if not self.intermediate:
+            found = mesh_in_use()
+            kept = None if found is None else found.copies.get(self.ref.id)
+            return kept if isinstance(kept, Tensor) else self
+        if self.copies is None or self.copies[0] != mesh:
+            self.copies = mesh, self.copies_for(n)
+        return self.copies[1]
+
+    def copies_for(self, n: int) -> Tensor:
+        """Return memory of the program for `n` copies of this tensor, along a first dimension."""
+        made = Tensor(None, (n, *(int(e.value) if isinstance(e, s.Const) else Symbolic(e) for e in self.sizes)), self.dtype,
+                      f"{self.ref.name}_ranks" if self.ref.name else None)
+        made.intermediate = True
+        found = mesh_in_use()
+        if found is not None:
+            found.of_ranks.add(made.ref.id)
+        if not made.view.steps:
+            made.data = np.empty(made.ref.shape, made.dtype.np)
+        return made
+
     @staticmethod
-    def empty(shape: Sequence[object], dtype: DTypeLike, name: str | None = None) -> Tensor:
+    def empty(shape: Sequence[object], dtype: DTypeLike, name: str | None = None, layout: TensorLayout | None = None) -> Tensor:
         """Return a tensor for intermediate results: memory of the program, undefined before the first write.
 
         In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration. An extent may be a Symbol, the
         size of an axis, or arithmetic on them: each run then has as much memory as the extent says. In a body it may depend on loop
         variables and on elements of tensors, too; `minimum(64, n)` allocates 64.
 
-        Raises: D101 for a shape that is none, and for an extent that depends on anything else.
+        `layout`: which part of it each rank of a mesh holds; such a tensor is made at the top of a workload, or outside of it.
+
+        Raises: D101 for a shape that is none, and for an extent that depends on anything else; M101 for a layout that does not fit, and
+        for a layout of a tensor that a body makes.
         """
         watcher = _watcher.get()
         body = None if watcher is None else watcher.body()
         if body is None:
-            tensor = Tensor(None, shape, dtype, name)
+            tensor = Tensor(None, shape, dtype, name, layout)
+        elif layout is not None:
+            raise LayoutError("a tensor with a layout is made in a body", here(), found=repr(layout),
+                              help="make it in front of the loops; a tensor without a layout belongs to the rank whose body makes it")
         else:
             extents, cuts = _sizes(shape, in_body=True)
             tensor = Tensor(None, extents, dtype, name)
@@ -391,8 +490,8 @@ class Tensor(TensorView):
 
 
 def _unpickle(data: npt.NDArray[Any] | None, sizes: tuple[s.Scalar, ...], dtype: DType, name: str, intermediate: bool,
-              contracts: tuple[Contract, ...] = ()) -> Tensor:
-    tensor = Tensor(data, tuple(int(n.value) if isinstance(n, s.Const) else Symbolic(n) for n in sizes), dtype, name or None)
+              contracts: tuple[Contract, ...] = (), layout: TensorLayout | None = None) -> Tensor:
+    tensor = Tensor(data, tuple(int(n.value) if isinstance(n, s.Const) else Symbolic(n) for n in sizes), dtype, name or None, layout)
     tensor.intermediate = intermediate
     for contract in contracts:
         tensor.promise(contract)
@@ -489,6 +588,21 @@ def _sizes(shape: Sequence[object], *, in_body: bool = False) -> tuple[tuple[int
 def _shown(shape: Sequence[object]) -> str:
     extents = ", ".join(print_scalar(as_scalar(entry)) for entry in shape)
     return f"({extents}{',' * (len(shape) == 1)})"
+
+
+def _as_number(extent: int | Symbolic) -> int | Symbolic:
+    """Return an extent; a number is then the tensor's in every run."""
+    return extent + 0 if isinstance(extent, int) else extent
+
+
+def _check_layout(layout: object, rank: int, *, has_data: bool) -> TensorLayout:
+    if not isinstance(layout, TensorLayout) or layout.rank != rank:
+        raise LayoutError("a layout says of each dimension of its tensor whether it is cut", here(), expected=f"a TensorLayout of rank {rank}",
+                          found=f"{layout!r:.100}", help=f"TensorLayout.sharded(dim=0, rank={rank}), TensorLayout.replicated({rank})")
+    if has_data and layout.partial:
+        raise LayoutError("an array holds a whole tensor, and this layout is partial", here(), found=repr(layout),
+                          expected="a sharded or a replicated layout", help="Tensor.empty(shape, dtype, layout=...) has a term for each rank")
+    return layout
 
 
 def check_name(name: object) -> None:

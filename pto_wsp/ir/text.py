@@ -108,6 +108,13 @@ def print_workload(workload: wl.Workload) -> str:
     return "\n".join((f"workload {workload.name}:", *_block(workload.body, 1, waited)))
 
 
+def _on(task: wl.Task) -> str:
+    if task.on is None:
+        return ""
+    source = f"rank {print_scalar(task.on.source)} to " if task.on.source is not None else ""
+    return f"  # {source}rank {print_scalar(task.on.rank)}"
+
+
 def _block(body: wl.Body, depth: int, waited: frozenset[int]) -> Iterator[str]:
     if not body.items:
         yield f"{'    ' * depth}pass"
@@ -124,7 +131,7 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
             after = (f"after=[{', '.join(f'task{h}' for h in task.after)}]",) if task.after else ()
             name = f"task{task.handle} = " if task.handle in waited else ""
             label = (f"label={task.label!r}",) if task.label else ()
-            call = listed(f"{name}{task.kernel.name}{index}(", (*args, *after, *label), ",", ")")
+            call = listed(f"{name}{task.kernel.name}{index}(", (*args, *after, *label), ",", f"){_on(task)}")
             yield from (pad + line for line in wrap_text(call, WIDTH - len(pad)).split("\n"))
         case flow.Loop():
             walk = "P" if item.through is None else "P.sel"

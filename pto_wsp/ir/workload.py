@@ -30,6 +30,7 @@ from pto_wsp.ir.flow import (
 )
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.mesh import OnRank
 from pto_wsp.ir.scalar import Scalar
 from pto_wsp.ir.view import View
 from pto_wsp.source import UNKNOWN, Span
@@ -59,7 +60,10 @@ Arg: TypeAlias = ViewArg | ScalarArg
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One kernel call: as many tasks as the loops around it have iterations. `handle` names it for `after=`, `label` for people."""
+    """One kernel call: as many tasks as the loops around it have iterations. `handle` names it for `after=`, `label` for people.
+
+    `on`: the rank of a mesh that it runs on, None in a workload without a mesh.
+    """
 
     kernel: Kernel
     index: tuple[Scalar, ...]
@@ -68,6 +72,7 @@ class Task:
     after: tuple[int, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
     label: str = ""
+    on: OnRank | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,9 @@ def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
 
     def price(task: Submit) -> Submit:
         moved = _of_task(priced, task, traffic[task.kernel]) if traffic else s.Const(0)
-        if said is None:
-            return replace(task, cost=_of_task(priced, task, priced.kernels[task.kernel].cost), traffic=moved)
+        if said is None or (task.on is not None and task.on.crosses):
+            return replace(task, cost=_over_link(priced, task, context.arch, _of_task(priced, task, priced.kernels[task.kernel].cost)),
+                           traffic=moved)
         own = keys.of(task)
         return replace(task, cost=own.natural(said, "TracePolicy.cycles"), traffic=moved,
                        note=replace(task.note, checks=(*task.note.checks, *own.checks)))
@@ -46,6 +47,17 @@ def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     found = map_submits(priced, price)
     keys.raise_errors()
     return replace(found, symbols=tuple(keys.symbols))
+
+
+def _over_link(plan: TaskPlan, task: Submit, arch: Arch, local: s.Scalar) -> s.Scalar:
+    """Return the cycles of a task: of a copy between ranks those of its link, of any other `local`."""
+    on = task.on
+    if on is None or not on.crosses or on.source is None or arch.links is None:
+        return local
+    place = task.places[-1]
+    elements = s.mul(place.extent[0], place.extent[1])
+    over = arch.links.cycles(elements, plan.tensors[place.slot].ref.dtype.nbytes)
+    return s.select(s.binary(s.Op.EQ, on.source, on.rank), local, over)
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from pto_wsp.arch.control import TaskCycles, aicpus_of, core_share, cycles_between, shared_bandwidth, task_cycles
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import InternalError
+from pto_wsp.errors import InternalError, ScheduleConflictError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.execution_rules import ExecutionRules, FullWindow, Release, TaskField, WindowRule, WindowUnit
 from pto_wsp.ir.flow import Do, Pipeline, children, rewrite, rewrite_leaves, walk
@@ -23,6 +23,7 @@ from pto_wsp.ir.scalar import Op, print_scalar
 from pto_wsp.ops.entry import Unit
 from pto_wsp.passes.context import Context
 from pto_wsp.passes.kernel.context import unit_of
+from pto_wsp.passes.ranks import Ranks, on_rank, ranks_of, refuse_across_ranks
 from pto_wsp.passes.schedule_keys import LARGEST, Keys, TaskKeys, calendar_workers, refuse_reads, slot_of
 from pto_wsp.schedule.directives import (
     Affinity,
@@ -40,6 +41,7 @@ from pto_wsp.schedule.directives import (
     WindowMode,
 )
 from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.source import here
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------
@@ -222,9 +224,17 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     pools, ready = graph.pools or Pools(), graph.ready or ReadyPolicy()
     _check_names(plan, context.schedule)
     plan = replace(plan, tensors=tuple(replace(slot, kept=slot.is_between_tasks(context.intermediates)) for slot in plan.tensors))
+    ranks = ranks_of(plan, context.arch)
+    if ranks is not None:
+        refuse_across_ranks(schedule)
     n_workers = n_homes(schedule, context.arch)
     if n_workers is None:
         plan, n_workers = with_own_executors(plan, context.arch.aicpu.count)
+    n_pools = 1
+    if ranks is not None:
+        if schedule.dispatch is not None and schedule.dispatch.kind == "work_steal":
+            n_workers = 1
+        n_pools = len(_pools_of_rank(plan, schedule, context.arch, n_workers))
     table = () if schedule.calendar is None else schedule.calendar.table
     if schedule.calendar is not None:
         refuse_reads(plan)
@@ -238,29 +248,58 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
         pool = pool_of(pools, own, plan.kernels[task.kernel].kernel, total)
         priority = s.Const(0) if ready.key is None else own.value(ready.key)
         rooms = tuple(check for window in schedule.windows for check in window_checks(window, plan, task))
+        if ranks is not None and task.on is not None:
+            worker, pool, links = on_rank(replace(task, worker=worker, pool=pool), ranks, total, n_pools)
+            rooms = (*rooms, *links)
+            if has_lanes(schedule):     # streams of a rank are its own
+                lane = s.add(s.mul(s.sub(lane, s.Const(1)), s.Const(ranks.n)), s.add(task.on.rank, s.Const(1)))
         return replace(task, lane=lane, worker=worker, pool=pool, priority=priority, position=position,
                        note=replace(task.note, checks=(*task.note.checks, *rooms, *own.checks)))
 
     placed = map_submits(plan, place)
     keys.raise_errors()
     kind = schedule.deps.kind
-    return replace(placed, rules=_rules(plan, schedule, context, n_workers), infer=kind != "explicit",
+    return replace(placed, rules=_rules(plan, schedule, context, n_workers, ranks), infer=kind != "explicit",
                    structure=kind in ("explicit", "hybrid"), symbols=tuple(keys.symbols), calendar=table)
 
 
-def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int) -> ExecutionRules:
+def _pools_of_rank(plan: TaskPlan, schedule: Schedule, arch: Arch, n_workers: int) -> tuple[int, ...]:
+    """Return the executors of each pool of a worker, for every rank its own machine. A queue that all workers share is one worker's.
+
+    Raises: S105 for pools of a key; C110 if no core of a needed unit is assigned to an AICPU.
+    """
+    pools = (schedule.task_graph or TaskGraph()).pools or Pools()
+    dispatch = schedule.dispatch
+    n_shared = aicpus_of(arch, dispatch.num_aicpus) if dispatch is not None and dispatch.kind == "work_steal" else 1
+    sizes = pool_sizes(pools, arch, max(n_workers, n_shared), _units(plan))
+    if sizes is None:
+        raise ScheduleConflictError("Pools.custom and a mesh", here(), notes=("the links of a rank are pools of their own",),
+                                    help="leave one of them out")
+    return tuple(size * n_shared for size in sizes)
+
+
+def _units(plan: TaskPlan) -> frozenset[Unit]:
+    return frozenset(unit_of(plan.kernels[task.kernel].kernel) for task in submits(plan))
+
+
+def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int, ranks: Ranks | None) -> ExecutionRules:
     arch, graph = context.arch, schedule.task_graph or TaskGraph()
     pools, ready = graph.pools or Pools(), graph.ready or ReadyPolicy()
     cycles = task_cycles(arch) if context.overheads else TaskCycles(0, 0, 0)
     bandwidth = shared_bandwidth(arch)
     window, *more = map(window_of, schedule.windows)
     release, release_n, every = release_of(schedule.timing, arch)
-    is_present = {TaskField.LANE: has_lanes(schedule), TaskField.POOL: pools.kind != "single", TaskField.PRIORITY: ready.key is not None,
+    shared = schedule.dispatch is not None and schedule.dispatch.kind == "work_steal"
+    if ranks is None:
+        sizes = pool_sizes(pools, arch, n_workers, _units(plan))
+    else:
+        sizes = (*_pools_of_rank(plan, schedule, arch, n_workers), *(1 for _ in ranks.names))
+        shared, n_workers = False, n_workers * ranks.n
+    is_present = {TaskField.LANE: has_lanes(schedule), TaskField.POOL: pools.kind != "single" or ranks is not None, TaskField.PRIORITY: ready.key is not None,
                   TaskField.POSITION: schedule.calendar is not None, TaskField.BYTES: bool(bandwidth)}
     return ExecutionRules(
-        n_workers=n_workers,
-        pool_size=pool_sizes(pools, arch, n_workers, frozenset(unit_of(plan.kernels[task.kernel].kernel) for task in submits(plan))),
-        shared=schedule.dispatch is not None and schedule.dispatch.kind == "work_steal", steals=ready.kind == "work_steal",
+        n_workers=n_workers, pool_size=sizes, n_ranks=0 if ranks is None else ranks.n, links=() if ranks is None else ranks.names,
+        shared=shared, steals=ready.kind == "work_steal",
         calendar=schedule.calendar is not None, starts=() if schedule.calendar is None else schedule.calendar.starts,
         at_home=keeps_together(schedule.dispatch) and n_workers > 1, bytes_per_cycle=bandwidth,
         release=release, release_n=release_n, release_every=every, window=window.size, window_unit=window.unit, full_window=window.full,

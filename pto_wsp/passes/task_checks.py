@@ -12,6 +12,7 @@ from dataclasses import replace
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.kernel import MemoryParam, TileParam
 from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.mesh import OnRank
 from pto_wsp.ir.plan import Check, CheckKind, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import dense_stride, map_submits, sizes_made
 from pto_wsp.ir.rewrite import rewrite
@@ -71,6 +72,14 @@ def _element_checks(node: s.Scalar, span: Span, param: str) -> Iterator[Check]:
         for dim, index in enumerate(node.index):
             top = s.sub(s.DimOf(node.tensor, dim), s.Const(1))
             yield Check(CheckKind.ELEMENT, index, s.Const(0), top, print_scalar(node), param, span)
+
+
+def rank_checks(on: OnRank, span: Span) -> tuple[Check, ...]:
+    """Return the checks that a task's ranks are ranks of the mesh; a rank that is a number, or a loop's own variable, is one."""
+    last = s.Const(on.n_ranks - 1)
+    said = dict.fromkeys(rank for rank in (on.rank, on.source) if rank is not None and not isinstance(rank, s.Const))
+    return tuple(check for rank in said
+                 for check in (*element_checks(rank, span), Check(CheckKind.RANK, rank, s.Const(0), last, print_scalar(rank), span=span)))
 
 
 def _trivial(lower: s.Scalar, value: s.Scalar, upper: s.Scalar) -> bool:

@@ -9,7 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from pto_wsp import doors
+from pto_wsp.errors import MeshError
 from pto_wsp.ir import workload as wl
+from pto_wsp.ir.mesh import Mesh
 from pto_wsp.passes.pipeline import PassRun, Reached
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.targets.compiled import Compiled
@@ -82,6 +84,8 @@ def _request(asked: Asked, target: Target, started: float, until: str | None = N
     check_strict(asked.strict)
     options = read_options(asked.options)
     target.check_options(asked.options, options)
+    if target.name not in ("cpu_sim", "interp"):
+        _refuse_mesh(asked.workload, target.name)
     arch = read_arch(asked.arch, target.default_arch)
     target.check_arch(arch)
     runner = make_runner(target.name, target.passes(options), asked.passes, until)
@@ -89,3 +93,14 @@ def _request(asked: Asked, target: Target, started: float, until: str | None = N
     return CompileRequest(target=target.name, workload=asked.workload, schedule=asked.schedule,
                           enforced=enforced_part(asked.schedule, target.name), recorded=recorded, arch=arch, options=options,
                           arrays=asked.arrays, intermediates=asked.intermediates, unsized=asked.unsized, runner=runner, started=started)
+
+
+def _refuse_mesh(workload: wl.Workload, target: str) -> None:
+    """Refuse a workload over ranks for a target that compiles for one chip.
+
+    Raises: M102.
+    """
+    task = next((task for task in wl.tasks(workload.body) if task.on is not None), None)
+    if task is not None and task.on is not None:
+        raise MeshError(f"target {target} does not take a mesh", task.span, found=repr(Mesh.of(task.on.mesh)), expected="cpu_sim or interp",
+                        help="a package is for one chip: the runtime has no place for the packages of several ranks yet")

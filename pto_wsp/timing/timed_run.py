@@ -23,6 +23,7 @@ from pto_wsp.timing.figures import ControlStats, ExecutorStats, KernelStats, Ker
 from pto_wsp.timing.graph import CriticalPath, Regions, RunGraph, critical_path
 from pto_wsp.timing.marked_edges import Completion
 from pto_wsp.timing.stats import Stats, channel_stats
+from pto_wsp.timing.links import place_name
 from pto_wsp.timing.trace import Causes, Home, Trace
 from pto_wsp.values import dataclass
 
@@ -162,7 +163,7 @@ class TimedRun:
         for pool, run in itertools.groupby(self.sim.pool):
             size = len(list(run))
             each = max(1, size // self._n_aicpus())
-            homes += [Home(pool, k // each) for k in range(size)]
+            homes += [Home(pool, k // each, place_name(self.plan.rules, pool, k // each, k % each)) for k in range(size)]
         return tuple(homes)
 
     def _causes(self) -> Causes | None:

@@ -53,10 +53,10 @@ def _perfetto_rows(trace: Trace) -> Iterator[list[str]]:
     """Yield the events of a trace as JSON, kind by kind: process and thread names, tasks, arrows, counters."""
     us = 1.0 if not trace.clock_ghz else 1e-3 / trace.clock_ghz
     homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
-    yield [_metadata("process_name", aicpu, 0, f"AICPU {aicpu}" if trace.place == "executor" else "host")
+    yield [_metadata("process_name", aicpu, 0, _process_name(trace, aicpu, homes))
            for aicpu in sorted({home.aicpu for home in homes})]
     several = len({home.pool for home in homes}) > 1
-    yield [_metadata("thread_name", home.aicpu, executor, f"{trace.place} {executor}" + f" (pool {home.pool})" * several)
+    yield [_metadata("thread_name", home.aicpu, executor, trace.name_of(executor) + f" (pool {home.pool})" * (several and not home.name))
            for executor, home in enumerate(homes)]
     yield _slices(trace, homes, us)
     if trace.causes is None:
@@ -65,6 +65,13 @@ def _perfetto_rows(trace: Trace) -> Iterator[list[str]]:
     yield [_metadata("process_name", _COUNTERS, 0, "tasks")]
     yield _counter("submitted, not ended", trace.causes.submit, trace.end, us)
     yield _counter("ready, not running", np.maximum(trace.ready, trace.causes.submit), trace.start, us)
+
+
+def _process_name(trace: Trace, aicpu: int, homes: Sequence[Home]) -> str:
+    if trace.place != "executor":
+        return "host"
+    name = next((home.name for home in homes if home.aicpu == aicpu), "")
+    return " ".join(name.split()[:2]) or f"AICPU {aicpu}"
 
 
 def _metadata(what: str, process: int, thread: int, name: str) -> str:
@@ -134,10 +141,11 @@ class TraceEvent:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The pool and the AICPU of an executor."""
+    """The pool and the AICPU of an executor; of a mesh, what the executor is called: `rank 0 link to rank 1`."""
 
     pool: int
     aicpu: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -226,6 +234,10 @@ class Trace(Displayed):
     def home_of(self, executor: int) -> Home:
         """Return the pool and AICPU of an executor."""
         return self.homes[executor] if self.homes else Home(0, executor)
+
+    def name_of(self, executor: int) -> str:
+        """Return what an executor is called."""
+        return self.home_of(executor).name or f"{self.place} {executor}"
 
     def __len__(self) -> int:
         return len(self.start)

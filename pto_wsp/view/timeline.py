@@ -56,21 +56,24 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
     has_pools, shares = len({home.pool for home in homes}) > 1, len(set(homes)) < len(homes)
     named = trace.place == "executor" and (shares or has_pools)       # else an executor is an AICPU
-    shown = _shown_executors(trace, max_executors)
+    ranks = any(home.name for home in homes)
+    shown = _shown_ranks(trace, max_executors) if ranks else _shown_executors(trace, max_executors)
+    widest = max((len(trace.name_of(executor)) for executor in shown), default=0)
     order = np.argsort(trace.executor, kind="stable")
     first = np.searchsorted(trace.executor[order], np.arange(trace.n_executors + 1))
     for at, executor in enumerate(shown):
         home = homes[executor]
-        if has_pools and (at == 0 or homes[shown[at - 1]].pool != home.pool):
+        if has_pools and not ranks and (at == 0 or homes[shown[at - 1]].pool != home.pool):
             lines.append(f"pool {home.pool}")
         mine = order[first[executor]:first[executor + 1]]
         share = (trace.end[mine] - trace.start[mine]).sum() / max(1, trace.total_cycles)   # of its own run, whatever the scale
-        lines.append(f"{trace.place} {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''} |{_cells(trace, mine, edges, symbols)}| "
+        called = f"{trace.place} {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''}"
+        lines.append(f"{home.name.ljust(widest) if ranks else called} |{_cells(trace, mine, edges, symbols)}| "
                      f"{share:4.0%} busy")
-    if trace.n_executors > len(shown):
+    if trace.n_executors > len(shown) and not ranks:
         lines.append(f"… and {trace.n_executors - len(shown)} more {trace.place}s")
     legend = ", ".join(f"{symbol} {name}" for symbol, name in zip(symbols, trace.kernels, strict=True))
-    indent = len(f"{trace.place} {0:>2} ") + 10 * named
+    indent = widest + 1 if ranks else len(f"{trace.place} {0:>2} ") + 10 * named
     lines.append(f"{'':>{indent}}0{f' {trace.unit}'.rjust(width - len(str(span)) - 1 + 7)} {span}".rstrip())
     lines.append(f"{'':>{indent}}{legend}; a small letter: busy for less than half of that column")
     text = Timeline("\n".join(lines))
@@ -97,6 +100,12 @@ def _shown_executors(trace: Trace, most: int) -> list[int]:
     """Return the executors of the lines: all, or where they are too many the first of those that ran tasks."""
     used = used_executors(trace)
     return list(range(trace.n_executors)) if trace.n_executors <= most else (used or list(range(most)))[:most]
+
+
+def _shown_ranks(trace: Trace, most: int) -> list[int]:
+    """Return the executors of a mesh's lines: those that ran tasks, rank by rank, cores before links."""
+    homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
+    return sorted(used_executors(trace), key=lambda executor: (homes[executor].aicpu, homes[executor].pool, executor))[:most]
 
 
 def used_executors(trace: Trace) -> list[int]:

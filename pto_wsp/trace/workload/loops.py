@@ -15,7 +15,7 @@ Slots are 64-bit numbers that the orchestrator keeps between statements.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from types import FrameType, MappingProxyType, TracebackType
 from typing import Any, NoReturn, TypeAlias
@@ -28,6 +28,7 @@ from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.axes import Column, Sparse, SparseRow, Walk, walk_of
+from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tensor import TensorView
@@ -83,7 +84,10 @@ class WorkloadBranch:
         enclosing = trace.scopes[-1]
         before, choice = (None, object()) if self._keyword == _FIRST else self._continued(enclosing)
         body = trace.scope(choice=choice)
+        conditions = (*(() if before is None else (branch.condition for branch in before.branches)),
+                      *(() if self._condition is None else (self._condition,)))
         self._opened.append(_Opened(body, body.__enter__(), entered_at, held, before))
+        trace.ranks.read.append((conditions, self._span))
 
     def _continued(self, around: TraceScope) -> tuple[wl.WorkloadChoice, object]:
         """Return the choice that this branch continues.
@@ -111,11 +115,13 @@ class WorkloadBranch:
 
     def abandon(self) -> None:
         """End the body without recording it, because an error is being raised."""
+        self._trace.ranks.read.pop()
         self._opened.pop().body.__exit__(None, None, None)
 
     def close(self) -> None:
         """End the body, and append it to its choice."""
         opened = self._opened.pop()
+        self._trace.ranks.read.pop()
         opened.body.__exit__(None, None, None)
         body = flow.Sequence(tuple(opened.scope.items))
         enclosing = self._trace.scopes[-1]
@@ -313,6 +319,7 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
             value = Symbolic(var) if position is None else Column(var, position, walk.tensors)
             scope = stack.enter_context(trace.scope(var, *(() if position is None else (position,))))
             scope.walk, scope.ordered = walk, ordered
+            stack.enter_context(_over_ranks(trace, walk, var, span))
             opened.append(_OpenLoop(walk, var, position, scope, value))
         at, before = walking.f_lasti, held_by_names(walking, NUMBERS)
         try:
@@ -324,6 +331,23 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
         if otherwise:      # a single unpacked variable has raised before; enumerate and zip reach this point
             raise _takes_other_values(1, span)
     _close(trace, opened, frame, span, ordered=ordered)
+
+
+@contextmanager
+def _over_ranks(trace: WorkloadTrace, walk: Walk, var: s.Var, span: Span) -> Iterator[None]:
+    """Keep in mind, for the body of a loop, what it evaluates, and of a loop over a mesh the rank."""
+    ranks = trace.ranks
+    is_mesh = isinstance(walk.source, Mesh)
+    if is_mesh:
+        ranks.use(walk.source)
+        ranks.loops.append(var)
+    ranks.read.append(((walk.start, walk.stop, walk.step, *(() if walk.leads_to is None else (s.Element(walk.leads_to.ref, (var,)),))), span))
+    try:
+        yield
+    finally:
+        ranks.read.pop()
+        if is_mesh:
+            ranks.loops.pop()
 
 
 def _takes_other_values(count: int, span: Span) -> WorkloadStructureError:

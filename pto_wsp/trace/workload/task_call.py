@@ -24,6 +24,7 @@ from pto_wsp.errors import (
     NumberError,
     OutsideTraceError,
     PtoError,
+    RankError,
     ValueScopeError,
 )
 from pto_wsp.ir import flow
@@ -31,7 +32,8 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.exchange import is_array, kind_of
-from pto_wsp.ir.kernel import Kernel, TileParam
+from pto_wsp.ir.kernel import Kernel, Role, TileParam
+from pto_wsp.ir.mesh import OnRank
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tensor import Tensor, TensorView
@@ -85,7 +87,8 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
                          found=str(len(index)))
     bracket = tuple(trace.use(_bracket(node, span), frame, span) for node in index)
     handle = trace.new_handle(definition.name)
-    task = wl.Task(kernel, bracket, task_args, handle.id, _after(after, trace, span), span, _label(definition, label, span))
+    on = rank_of_task(definition, bound, trace, frame, span)
+    task = wl.Task(kernel, bracket, task_args, handle.id, _after(after, trace, span), span, _label(definition, label, span), on)
     if not totals:
         trace.append(flow.Do(task))
         return handle
@@ -118,12 +121,64 @@ def _accumulate(definition: KernelDef, task: wl.Task, totals: Mapping[str, Kerne
     read = tuple(replace(parts[total.name], param=param.name) for param, total in zip(combining.memory_params, declared, strict=False))
     made: tuple[wl.Item, ...] = (
         flow.Do(replace(task, args=tuple(parts.get(arg.param, arg) for arg in task.args))),
-        flow.Do(wl.Task(combining, task.index, (*read, *bound.values()), handle.id, (), span, task.label)))
+        flow.Do(wl.Task(combining, task.index, (*read, *bound.values()), handle.id, (), span, task.label, task.on)))
     if scope.is_pipe:       # the two tasks are one statement, and so one process
         scope.items[first:] = [flow.Sequence((*scope.items[first:], *made))]
     else:
         scope.items.extend(made)
     return handle
+
+
+def rank_of_task(definition: KernelDef, bound: Mapping[str, object], trace: WorkloadTrace, frame: FrameType, span: Span) -> OnRank | None:
+    """Return the rank that a task runs on: that of its arguments, else of the loop over the mesh around it; None without a mesh.
+
+    Raises: M103 for parts of two ranks, for a tensor with a layout that is used whole, for a tensor that says nothing of ranks, for a
+    replicated array that the task writes.
+    """
+    mesh = trace.ranks.mesh
+    ranks: dict[s.Scalar, str] = {}      # the rank of each argument, by the first parameter
+    for position, param in enumerate(definition.params):
+        value = bound[param.name]
+        if not isinstance(value, TensorView):
+            continue
+        at, tensor = argument_span(span, param.name, position), value.owner
+        if value.at is not None:
+            _refuse_replicated_output(definition, param, value, at)
+            ranks.setdefault(value.at.rank, param.name)
+        elif tensor.layout is not None:
+            raise RankError(f"kernel `{definition.name}`: argument `{param.name}` is a tensor over ranks", at,
+                            expected=f"the part of one rank: {tensor.ref.shown}.on(r)", found=f"the whole, of layout {tensor.layout!r}")
+        elif mesh is not None and tensor.made_in is None:
+            raise RankError(f"kernel `{definition.name}`: argument `{param.name}` says nothing of ranks", at, found=repr(value),
+                            expected="a tensor with a layout, or one that the body of a loop over the mesh makes",
+                            help=f"Tensor(array, layout=TensorLayout.replicated({tensor.rank})), then {tensor.ref.shown}.on(r)")
+        elif mesh is not None and trace.ranks.loops:
+            ranks.setdefault(trace.ranks.loops[-1], param.name)
+    if mesh is None:
+        return None
+    if len(ranks) > 1:
+        (one, first), (two, second), *_ = ranks.items()
+        raise RankError(f"kernel `{definition.name}`: arguments `{first}` and `{second}` are parts of two ranks", span,
+                        expected="the parts of one rank", found=f"rank {print_scalar(one)} and rank {print_scalar(two)}",
+                        help="copy one first: copy(B.on(q), C.on(r))")
+    if not ranks and not trace.ranks.loops:
+        raise RankError(f"kernel `{definition.name}` runs on no rank", span, help="give it a part, A.on(r), or call it in `for r in P(mesh)`")
+    return OnRank(mesh.axes, trace.use(next(iter(ranks), trace.ranks.loops[-1] if trace.ranks.loops else s.Const(0)), frame, span))
+
+
+def _refuse_replicated_output(definition: KernelDef, param: KernelParam, value: TensorView, span: Span) -> None:
+    """Refuse a replicated array that a task writes: every rank would write its one copy.
+
+    Raises: M103.
+    """
+    tensor, role = value.owner, getattr(param.annotation, "role", None)
+    if tensor.layout is None or tensor.intermediate or value.at is None or not isinstance(role, Role) or not role.writes:
+        return
+    free = [name for name, size in value.at.mesh.axes if size > 1 and tensor.layout.named_on(value.at.mesh).dim_of(name) is None]
+    if free:
+        raise RankError(f"kernel `{definition.name}`: a rank writes `{tensor.ref.shown}`, of which every rank along {', '.join(free)} has a copy",
+                        span, expected="a shard, or a tensor of the program", found=f"an array of layout {tensor.layout!r}",
+                        help="write Tensor.empty(shape, dtype, layout=...), and bring it to the array: relayout(T, layout, out=array)")
 
 
 def _part_like(view: View, tile: TileType, name: str) -> TensorView:

@@ -14,13 +14,14 @@ from dataclasses import field, replace
 from types import FrameType
 
 from pto_wsp.calls import user_call
-from pto_wsp.errors import AxisError, LoopVariableError, OutsideTraceError, SymbolicControlError, ValueScopeError, WorkloadDepthError
+from pto_wsp.errors import AxisError, LoopVariableError, OutsideTraceError, RankError, SymbolicControlError, ValueScopeError, WorkloadDepthError
 from pto_wsp.ir import flow, rewrite
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.axes import DenseDyn, Walk
 from pto_wsp.ir.indexing import at_most
 from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.mesh import MeshInUse, mesh_of_trace
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tensor import Tensor, live_tensor, watch_tensors
@@ -92,6 +93,7 @@ class WorkloadTrace:
     unopened: list[tuple[object, Span]] = field(default_factory=list)   # branches not yet opened by a `with`
     n_around: int = 0        # bodies around, in workloads that call this one
     fixed: dict[tuple[int, int], wl.Fixed] = field(default_factory=dict)     # (tensor id, dimension) -> extent read as a number
+    ranks: MeshInUse = field(default_factory=MeshInUse)     # what is known of the mesh, if there is one
     called_in: TraceScope | None = None     # stands for the caller's body if that is a loop, branch or process
 
     # -- structure -----------------------------------------------------------------------------------------------------
@@ -264,6 +266,9 @@ class WorkloadTrace:
             raise ValueScopeError(f"`{tensor.ref.shown}` is used behind the body that makes it", here(),
                                   help="a Tensor.empty made in a body is another one each time, and ends with it: use it there, or "
                                        "make it in front")
+        if tensor.copies is not None:
+            raise RankError(f"`{tensor.ref.shown}` has a copy on each rank", here(), expected=f"a rank's: {tensor.ref.shown}.on(r)",
+                            found=f"the whole of a tensor of layout {tensor.layout!r}")
         self.tensors[tensor.ref.id] = tensor
 
     def _tensor_name(self, ref: TensorRef, frame: FrameType) -> str:
@@ -365,7 +370,7 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
             trace.called_in = TraceScope(trace.scopes[0].items)
     token = _current.set(trace)
     try:
-        with watch_tensors(trace.body_of_empty, trace.made_empty, trace.read_extent):
+        with mesh_of_trace() as trace.ranks, watch_tensors(trace.body_of_empty, trace.made_empty, trace.read_extent):
             body()
         workload = trace.finish()
     except LoopVariableError as problem:

@@ -1,0 +1,33 @@
+"""Errors of meshes, of layouts over their ranks, and of what moves data between ranks."""
+
+from __future__ import annotations
+
+from pto_wsp.errors.pto_error import PtoError
+
+
+class LayoutError(PtoError):
+    code = "M101"
+    cause = "Layouts of tensors do not fit together, or a layout does not fit its tensor: nothing moves between ranks unless it is written."
+    example = "TensorLayout.sharded(0, 2, \"x\").join(TensorLayout.sharded(0, 2, \"y\"))"
+    fix = "Move one of them first: relayout(b, layout); a Partial tensor takes allreduce or reduce_scatter."
+
+
+class MeshError(PtoError):
+    code = "M102"
+    cause = "A mesh is made wrongly, or a workload uses a mesh, an axis or a rank that there is not."
+    example = "Mesh(x=0)"
+    fix = "Give every axis of the mesh a size of at least 1, one mesh to a workload, and ranks from 0 to one below its size."
+
+
+class RankError(PtoError):
+    code = "M103"
+    cause = "A task does not belong to one rank: it uses parts of two, or a tensor that says nothing of ranks."
+    example = "for r in P(mesh): k(A.on(r), B.on((r + 1) % 4))"
+    fix = "Copy the part first, copy(B.on(q), C.on(r)); give every tensor of a workload over ranks a layout, and name the part: A.on(r)."
+
+
+class CollectiveError(PtoError):
+    code = "M104"
+    cause = "A collective cannot stand there or do this: ranks would disagree about it, or its tensors do not fit."
+    example = "for r in P(mesh): total = allreduce(Y)"
+    fix = "Write collectives outside of loops over ranks, under conditions that are the same on every rank; the error says what it takes."
