@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pto_wsp.api.builder import KernelBuilder
     from pto_wsp.api.compare import compare
     from pto_wsp.api.explore import explore
+    from pto_wsp.api.jit import jit
     from pto_wsp.api.parse import parse
     from pto_wsp.api.program import Program, load
     from pto_wsp.api.ptoisa import ptoisa
@@ -70,7 +71,7 @@ __all__ = [
     "ReadyPolicy", "Ring", "Scalar", "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TilePlan",
     "TimingPolicy", "TracePolicy", "Tunable", "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis",
     "builtin_arch", "capabilities", "ceildiv", "combine", "compare", "cond", "connect", "consume", "explore",
-    "for_each", "jit_kernel", "kernel",
+    "for_each", "jit", "jit_kernel", "kernel",
     "load", "maximum", "minimum", "parallel_for", "parse", "process", "produce", "pto", "ptoisa", "ptoisa_kernel", "query",
     "receive", "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize",
     "task", "timeline", "workload", "workload_forms",

@@ -35,7 +35,7 @@ from pto_wsp.trace.tensor.captured import CapturedNames
 from pto_wsp.trace.tensor.leaves import leaves_of
 from pto_wsp.trace.tensor.signature import BoundArguments, signature_of
 from pto_wsp.trace.tensor.trace import is_tracing
-from pto_wsp.trace.tensor.traced import TracedFunction, inline
+from pto_wsp.trace.tensor.traced import Traced, inline
 from pto_wsp.trace.workload.trace import is_tracing as is_tracing_workload
 
 _MOST_READY = 512      # layouts of arguments that are kept ready
@@ -144,7 +144,7 @@ class JitFunction:
         """
         return self._traced(args, kwargs)[1].function
 
-    def _traced(self, args: tuple[object, ...], kwargs: Mapping[str, object], plan: object = None) -> tuple[BoundArguments, TracedFunction]:
+    def _traced(self, args: tuple[object, ...], kwargs: Mapping[str, object], plan: object = None) -> tuple[BoundArguments, Traced]:
         bound = self._signature.match(self._values(args, kwargs, plan, abstract=True), abstract=True)
         bound.sizes()
         return bound, self._known.traced(bound, self._captured.key())

@@ -99,11 +99,19 @@ class ContractMemory:
         content = array.tobytes()
         if content == self.kept:
             return
-        error = contract_breach(self.contract, self.path, array)
-        if error is not None:
-            error.span = error.span or here()
-            raise error
+        check_contract(self.contract, self.path, array)
         self.kept = content
+
+
+def check_contract(contract: Contract, path: str, array: Array) -> None:
+    """Check the elements of an argument.
+
+    Raises: R110.
+    """
+    error = contract_breach(contract, path, array)
+    if error is not None:
+        error.span = error.span or here()
+        raise error
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

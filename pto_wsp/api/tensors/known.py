@@ -21,7 +21,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.ir.digest import tensor_digest
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.trace.tensor.signature import BoundArguments
-from pto_wsp.trace.tensor.traced import TracedFunction, trace_function
+from pto_wsp.trace.tensor.traced import Traced, trace_function
 from pto_wsp.values import dataclass
 
 _MOST_TRACED, _MOST_PROGRAMS = 64, 256
@@ -90,7 +90,7 @@ class KnownFunctions:
 
     def __init__(self, function: Callable[..., object], options: JitOptions) -> None:
         self._function, self._options = function, options
-        self._traced: OrderedDict[object, TracedFunction] = OrderedDict()
+        self._traced: OrderedDict[object, Traced] = OrderedDict()
         self._found: dict[object, ReadyFunction] = {}
         self._compiled: dict[str, CompiledCall] = {}
         self._changing = threading.Lock()
@@ -106,7 +106,7 @@ class KnownFunctions:
             return self._options.arch
         return arch_of("host_cpu" if plan is None else plan.arch)
 
-    def traced(self, bound: BoundArguments, captured: tuple[object, ...]) -> TracedFunction:
+    def traced(self, bound: BoundArguments, captured: tuple[object, ...]) -> Traced:
         """Return the trace for arguments of these types, with captured values as they are now."""
         key = (bound.key, captured)
         with self._changing:
@@ -130,7 +130,7 @@ class KnownFunctions:
             ready = self._found[key] = self._made(bound, self.traced(bound, captured), plan)
         return ready
 
-    def _made(self, bound: BoundArguments, traced: TracedFunction, plan: TilePlan | None) -> ReadyFunction:
+    def _made(self, bound: BoundArguments, traced: Traced, plan: TilePlan | None) -> ReadyFunction:
         function = traced.function
         arch = self.arch_of(plan)
         if plan is None and self._options.plans is not None:

@@ -13,9 +13,9 @@ from pto_wsp.schedule.tiling import TilePlan
 class TensorWorkload(Workload):
     """A workload that was lowered from a function on whole tensors."""
 
-    __slots__ = ("_text", "plan")
+    __slots__ = ("_source_text", "plan")
 
-    _text: str
+    _source_text: str
     plan: TilePlan
 
     @classmethod
@@ -25,13 +25,13 @@ class TensorWorkload(Workload):
         for name in Workload.__slots__:
             setattr(made, name, getattr(workload, name))
         made.schedule = workload.schedule
-        made._text = DisplayedText(source)
+        made._source_text = DisplayedText(source)
         made.plan = plan
         return made
 
     def source(self) -> str:
         """Return the kernels and the workload as a Python module of the level below, with `run(*arrays)`: a start for changes by hand."""
-        return self._text
+        return self._source_text
 
     def _scheduled(self, schedule: Schedule) -> TensorWorkload:
-        return TensorWorkload.of(super()._scheduled(schedule), self._text, self.plan)
+        return TensorWorkload.of(super()._scheduled(schedule), self._source_text, self.plan)
