@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pto_wsp.api.builder import KernelBuilder
     from pto_wsp.api.compare import compare
     from pto_wsp.api.explore import explore
+    from pto_wsp.api.jit import jit
     from pto_wsp.api.parse import parse
     from pto_wsp.api.program import Program, load
     from pto_wsp.api.ptoisa import ptoisa
@@ -75,9 +76,10 @@ __all__ = [
     "Symbol", "TaskWindow", "Tensor", "TensorLayout", "Tile", "TilePlan", "TimingPolicy", "TracePolicy", "Tunable",
     "WindowMode", "Workload", "WorkloadFunction", "all_to_all", "allgather", "allreduce", "auto_schedule", "axis", "broadcast",
     "builtin_arch", "capabilities", "ceildiv", "combine", "compare", "cond", "connect", "consume", "copy", "explore",
-    "for_each", "halo", "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for", "parse", "process", "produce",
-    "pto", "ptoisa", "ptoisa_kernel", "query", "receive", "record", "reduce_scatter", "relayout", "replicate", "select", "send",
-    "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
+    "for_each", "halo", "jit", "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for", "parse", "process",
+    "produce", "pto", "ptoisa", "ptoisa_kernel", "query", "receive", "record", "reduce_scatter", "relayout", "replicate",
+    "select", "send", "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload",
+    "workload_forms",
 ]
 
 

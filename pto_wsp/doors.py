@@ -40,7 +40,7 @@ LATE_NAMES = {
     **dict.fromkeys(_COLLECTIVES, "pto_wsp.trace.workload.collectives"), "copy": "pto_wsp.trace.workload.moves",
     "Package": "pto_wsp.artifact.contents", "TilePlan": "pto_wsp.schedule.tiling", "Program": "pto_wsp.api.program",
     "auto_schedule": "pto_wsp.api.search", "capabilities": "pto_wsp.schedule.capability", "compare": "pto_wsp.api.compare",
-    "explore": "pto_wsp.api.explore",
+    "explore": "pto_wsp.api.explore", "jit": "pto_wsp.api.jit",
     "load": "pto_wsp.api.program", "parse": "pto_wsp.api.parse", "ptoisa": "pto_wsp.api.ptoisa", "timeline": "pto_wsp.view.timeline",
     "workload_forms": "pto_wsp.schedule.capability",
 }
@@ -60,8 +60,9 @@ TARGET_ALIASES = {
 }
 # Modules of the targets, of commands, and what a program from the cache does without: it builds nothing.
 LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp.{name}" for name in (
-    "api.advise", "api.compare", "artifact.contents", "artifact.manifest", "cli.cache", "cli.demo", "cli.doctor", "cli.packages",
-    "cli.programs", "cli.runs", "cli.schedules", "ir.print_ir", "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build",
+    "api.advise", "api.compare", "api.tensors.lowering", "api.tensors.meanings", "api.tensors.torch_op", "artifact.contents",
+    "artifact.manifest", "cli.cache", "cli.demo", "cli.doctor", "cli.packages", "cli.programs", "cli.runs", "cli.schedules", "ir.print_ir",
+    "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build",
     "targets.load", "targets.save", "trace.kernel_data", "view.advice_card", "view.card", "view.compare_cards", "view.html",
     "view.kernel_cards", "view.notebook", "view.pass_cards", "view.program_cards", "view.run_page", "view.text", "view.workload_cards")})
 

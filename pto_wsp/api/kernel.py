@@ -251,8 +251,8 @@ def kernel(function: Callable[..., object] | None = None, **options: object) -> 
     """
     frame = user_frame()
     if function is None:
-        return lambda inner: Kernel(inner, _enclosing_names(frame, inner), options)
-    return Kernel(function, _enclosing_names(frame, function), options)
+        return lambda inner: Kernel(inner, enclosing_names(frame, inner), options)
+    return Kernel(function, enclosing_names(frame, function), options)
 
 
 @user_call()
@@ -265,11 +265,11 @@ def ptoisa_kernel(function: Callable[..., object] | None = None, **options: obje
     """
     frame = user_frame()
     if function is None:
-        return lambda inner: Kernel(inner, _enclosing_names(frame, inner), options, instructions=True)
-    return Kernel(function, _enclosing_names(frame, function), options, instructions=True)
+        return lambda inner: Kernel(inner, enclosing_names(frame, inner), options, instructions=True)
+    return Kernel(function, enclosing_names(frame, function), options, instructions=True)
 
 
-def _enclosing_names(frame: FrameType | None, function: object) -> Mapping[str, object]:
+def enclosing_names(frame: FrameType | None, function: object) -> Mapping[str, object]:
     """Return the local names of the functions around a kernel's `def`, for annotations that are text; inner names win.
 
     An annotation does not make a name a closure variable, so the frames of those functions are found by their qualified names.

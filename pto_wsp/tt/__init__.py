@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pto_wsp.api.tensors.options import no_compile
 from pto_wsp.trace.tensor.control import each, group, loop, otherwise, when
 from pto_wsp.trace.tensor.namespace import MEMBERS, arange, assume, cast, empty, full, member, ones, random, rows_of, topk, zeros
 from pto_wsp.trace.tensor.namespace import print_ as print
@@ -24,8 +25,8 @@ if not TYPE_CHECKING:      # a type checker would take any name for one of the m
             raise AttributeError(name)
         return member(name)
 
-__all__ = ["arange", "assume", "cast", "each", "empty", "full", "group", "loop", "ones", "otherwise", "print", "random", "rows_of", "topk",
-           "when", "zeros"]
+__all__ = ["arange", "assume", "cast", "each", "empty", "full", "group", "loop", "no_compile", "ones", "otherwise", "print", "random", "rows_of",
+           "topk", "when", "zeros"]
 
 
 def __dir__() -> list[str]:

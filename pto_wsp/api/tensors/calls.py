@@ -31,13 +31,15 @@ Rebuild: TypeAlias = Callable[[Sequence[object]], object]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadyFunction:
-    """A function that is compiled. `inputs`, `outputs`: names of the program's tensors, by parameter and by result."""
+    """A function that is compiled. `inputs`, `outputs`: names of the program's tensors, by parameter and by result; `symbols`: the
+    program's names of the function's symbols and scalars."""
 
     function: TensorFunction
     rebuild: Rebuild
     runs: ProgramRuns
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    symbols: Mapping[str, str]
 
     def call_of(self, bound: BoundArguments) -> ReadyCall:
         """Return what calls have alike whose arrays have the layouts of these.
@@ -58,10 +60,11 @@ class ReadyFunction:
                                   also=((("it is assumed here"), assumption.span),))
         shapes = tuple(self._shape(number, numbers) for number in range(len(self.outputs)))
         slots = self.runs.slots
-        scalars = tuple((self.runs.symbols.get(symbol.name, -1), leaf.path, leaf.dtype)
+        scalars = tuple((self.runs.symbols.get(self.symbols[symbol.name], -1), leaf.path, leaf.dtype)
                         for symbol, leaf in zip(self.function.scalars, bound.scalars, strict=True))
         return ReadyCall(
-            ready=self, make=maker_of(bound.given[0] if bound.given else None), shape=self.runs.shape_of(numbers), scalars=scalars,
+            ready=self, make=maker_of(bound.given[0] if bound.given else None), scalars=scalars,
+            shape=self.runs.shape_of({self.symbols[name]: number for name, number in numbers.items()}),
             places=tuple((number, slots.get(name, -1)) for number, name in enumerate(self.inputs)),
             results=tuple((slots.get(name, -1), shape, view.dtype)
                           for name, shape, view in zip(self.outputs, shapes, self.function.results, strict=True)),
@@ -96,11 +99,19 @@ class ContractMemory:
         content = array.tobytes()
         if content == self.kept:
             return
-        error = contract_breach(self.contract, self.path, array)
-        if error is not None:
-            error.span = error.span or here()
-            raise error
+        check_contract(self.contract, self.path, array)
         self.kept = content
+
+
+def check_contract(contract: Contract, path: str, array: Array) -> None:
+    """Check the elements of an argument.
+
+    Raises: R110.
+    """
+    error = contract_breach(contract, path, array)
+    if error is not None:
+        error.span = error.span or here()
+        raise error
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -20,6 +20,7 @@ from pto_wsp.calls import bind
 from pto_wsp.errors import ExtentError, PtoError, TensorSignatureError, TensorTypeMismatchError, raise_all
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.exchange import Array, NotTaken, array_of, is_array, kind_of
+from pto_wsp.ir.scalar import Const, SymbolRef
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_type import TensorType
 from pto_wsp.source import Span, here, parameter_span
@@ -232,6 +233,8 @@ class _Matching:
                     help=f"{self._function}.trace({value!r}) takes types"))
         else:
             memory = value.data if isinstance(value, Tensor) else array_of(value)
+            if isinstance(value, Tensor) and memory is None and self._abstract:
+                return self._array(_type_of(value), wanted, path, span)
             if memory is None or isinstance(memory, NotTaken):
                 self.errors.append(self._no_array(path, value, memory, wanted))
                 return value
@@ -283,8 +286,17 @@ class _Matching:
 
 
 def _more_exact(found: TensorType, wanted: TensorType) -> TensorType:
-    """Return a type that was given for a parameter, with what the annotation says beside extents."""
-    return TensorType(found.extents, found.dtype, wanted.contracts, wanted.written)
+    """Return a type that was given for a parameter: its numbers, and what the annotation says beside."""
+    extents = tuple(name if isinstance(number, str) else number for number, name in zip(found.extents, wanted.extents, strict=True)
+                    ) if found.rank == wanted.rank else wanted.extents
+    return TensorType(extents, found.dtype, wanted.contracts, wanted.written)
+
+
+def _type_of(tensor: Tensor) -> TensorType:
+    """Return the type of a declared tensor; the extents that each run says have names of their own."""
+    names = [size.name if isinstance(size, SymbolRef) else f"{tensor.ref.shown}_{dim}" for dim, size in enumerate(tensor.sizes)]
+    return TensorType(tuple(int(size.value) if isinstance(size, Const) else name for size, name in zip(tensor.sizes, names, strict=True)),
+                      tensor.dtype)
 
 
 # -- reading signatures ------------------------------------------------------------------------------------------------

@@ -1,0 +1,160 @@
+"""Keep what was traced and compiled of one function, and find what any function of the same content has compiled in this process.
+
+A function that is defined again, as a notebook's cell that runs twice, has the same IR: its programs are found by content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from pto_wsp import doors
+from pto_wsp.api.program import Program
+from pto_wsp.api.tensors.calls import ReadyFunction
+from pto_wsp.api.tensors.options import JitOptions, arch_of, refuse_compiling
+from pto_wsp.api.tensors.plan_files import find_plan
+from pto_wsp.api.tensors.runs import ProgramRuns
+from pto_wsp.arch.model import Arch
+from pto_wsp.ir.digest import tensor_digest
+from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.trace.tensor.signature import BoundArguments
+from pto_wsp.trace.tensor.traced import Traced, trace_function
+from pto_wsp.values import dataclass
+
+_MOST_TRACED, _MOST_PROGRAMS = 64, 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledCall:
+    """What was compiled for one class of arguments. `types`: path and type of each array; `plan`: None where it came from the disk."""
+
+    types: tuple[str, ...]
+    target: str
+    arch: str
+    plan: TilePlan | None
+    program: Program
+
+    def __repr__(self) -> str:
+        return f"CompiledCall({', '.join(self.types)} for {self.target} on {self.arch})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownProgram:
+    """A program with what binds it: the names of its tensors by parameter and by result, and of its symbols by those of the function."""
+
+    runs: ProgramRuns
+    plan: TilePlan | None
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    symbols: tuple[tuple[str, str], ...]
+
+
+class ProgramCache:
+    """The programs of this process, by content; the ones used last stay."""
+
+    def __init__(self) -> None:
+        self._programs: OrderedDict[str, KnownProgram] = OrderedDict()
+        self._changing = threading.Lock()
+        self._making: dict[str, threading.Lock] = {}
+
+    def find(self, key: str, make: Callable[[], KnownProgram]) -> KnownProgram:
+        """Return the program of a key; one thread makes it, others wait for it."""
+        with self._changing:
+            known = self._programs.get(key)
+            if known is not None:
+                self._programs.move_to_end(key)
+                return known
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            with self._changing:
+                known = self._programs.get(key)
+            if known is None:
+                known = make()
+                with self._changing:
+                    self._programs[key] = known
+                    while len(self._programs) > _MOST_PROGRAMS:
+                        self._programs.popitem(last=False)
+            with self._changing:
+                self._making.pop(key, None)
+        return known
+
+
+PROGRAMS = ProgramCache()
+
+
+class KnownFunctions:
+    """What was traced and compiled of one function with its options."""
+
+    def __init__(self, function: Callable[..., object], options: JitOptions) -> None:
+        self._function, self._options = function, options
+        self._traced: OrderedDict[object, Traced] = OrderedDict()
+        self._found: dict[object, ReadyFunction] = {}
+        self._compiled: dict[str, CompiledCall] = {}
+        self._changing = threading.Lock()
+
+    @property
+    def compiled(self) -> tuple[CompiledCall, ...]:
+        """What has been compiled, in the order of first calls."""
+        return tuple(self._compiled.values())
+
+    def arch_of(self, plan: TilePlan | None) -> Arch:
+        """Return the machine: that of the options, of the plan, or this one."""
+        if self._options.arch is not None:
+            return self._options.arch
+        return arch_of("host_cpu" if plan is None else plan.arch)
+
+    def traced(self, bound: BoundArguments, captured: tuple[object, ...]) -> Traced:
+        """Return the trace for arguments of these types, with captured values as they are now."""
+        key = (bound.key, captured)
+        with self._changing:
+            known = self._traced.get(key)
+        if known is None:
+            known = trace_function(self._function, bound)
+            with self._changing:
+                self._traced[key] = known
+                while len(self._traced) > _MOST_TRACED:
+                    self._traced.popitem(last=False)
+        return known
+
+    def function_of(self, bound: BoundArguments, captured: tuple[object, ...], plan: TilePlan | None) -> ReadyFunction:
+        """Return the compiled function for arguments of these types.
+
+        Raises: C118 where that would have to be compiled, in a block that forbids it; what tracing, planning and compiling raise.
+        """
+        key = (bound.key, captured, None if plan is None else plan.digest)
+        ready = self._found.get(key)
+        if ready is None:
+            ready = self._found[key] = self._made(bound, self.traced(bound, captured), plan)
+        return ready
+
+    def _made(self, bound: BoundArguments, traced: Traced, plan: TilePlan | None) -> ReadyFunction:
+        function = traced.function
+        arch = self.arch_of(plan)
+        if plan is None and self._options.plans is not None:
+            plan = find_plan(self._options.plans, function, arch, self._options.target)
+        types = tuple(f"{leaf.path}: {leaf.type!r}" for leaf in bound.leaves)
+        key = _digest(tensor_digest(function), "" if plan is None else plan.digest, arch.model_dump_json(), *self._options.key())
+
+        def make() -> KnownProgram:
+            refuse_compiling(function.name, ", ".join(types))
+            return _compiled(function, plan, self._options, arch)
+
+        known = PROGRAMS.find(key, make)
+        self._compiled[key] = CompiledCall(types, self._options.target, arch.name, known.plan, known.runs.program)
+        return ReadyFunction(function, traced.rebuild, known.runs, known.inputs, known.outputs, dict(known.symbols))
+
+
+def _compiled(function: Any, plan: TilePlan | None, options: JitOptions, arch: Arch) -> KnownProgram:
+    lowering = doors.late_module("pto_wsp.api.tensors.lowering")
+    planned = lowering.plan_of(function, plan, arch, options.target, {} if plan is None else dict(plan.sizes))
+    program, emitted = lowering.program_of(planned, options, arch)
+    names = (symbol.name for symbol in (*emitted.symbols, *emitted.scalars))
+    return KnownProgram(ProgramRuns(program), planned.plan, emitted.parameters, emitted.results,
+                        tuple(zip(names, emitted.namespace["symbols"](), strict=True)))
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()

@@ -1,0 +1,127 @@
+"""Lower a traced function: its plan by the passes, a module of the level below by the emitter, a workload on tensors, a program.
+
+Only what is not in a cache comes here: the passes and the emitter load when they are first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from pto_wsp.api.program import Program
+from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
+from pto_wsp.api.tensors.tensor_workload import TensorWorkload
+from pto_wsp.arch.model import Arch
+from pto_wsp.errors import ArgumentKindError, PassError, UnknownPassError
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tensor_function import TensorFunction
+from pto_wsp.passes.tensor.emit import EmittedModule, emit
+from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
+from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.schedule.tiling import Planner, TilePlan
+from pto_wsp.schedule.tiling_names import names_of
+from pto_wsp.source import here
+from pto_wsp.wording import nearest
+
+Replaced: TypeAlias = Mapping[str, Callable[[PlannedFunction, TensorContext], PlannedFunction]]
+
+_HOST = "host_cpu"
+_WITHOUT_MEMORIES = "unit"      # this machine's capacities stand in on it
+USUAL_SIZE = 1024               # that a symbol is planned for
+
+
+def context_of(arch: Arch, target: str, sizes: Mapping[str, int]) -> TensorContext:
+    """Return what the passes know beside the function and the plan."""
+    return TensorContext(arch_of(_HOST) if arch.name == _WITHOUT_MEMORIES else arch, target, sizes)
+
+
+def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target: str, sizes: Mapping[str, int]) -> PlannedFunction:
+    """Return the function in tiled form, and the plan with every choice. `given`: a plan whose entries are followed.
+
+    Raises: J302 to J304, J306 for a plan that does not fit the function.
+    """
+    context = context_of(arch, target, sizes)
+    used = empty_plan(function, arch, target, sizes) if given is None else used_plan(function, given, context)
+    planned = run_tensor_passes(PlannedFunction(function, replace(used, planner=None)), context)
+    return replace(planned, plan=replace(planned.plan, planner=planner_of(function, context)))
+
+
+def empty_plan(function: TensorFunction, arch: Arch, target: str, sizes: Mapping[str, int]) -> TilePlan:
+    """Return the plan that says nothing, for the sizes that costs are computed for."""
+    planned_for = tuple((symbol.name, sizes.get(symbol.name, USUAL_SIZE)) for symbol in function.symbols)
+    return TilePlan(function.name, arch.name, target, planned_for)
+
+
+def used_plan(function: TensorFunction, given: TilePlan, context: TensorContext) -> TilePlan:
+    """Return a plan, from a file or of another trace of the function, held against the function's names and complete."""
+    return given.used_with(function.name, planner_of(function, context))
+
+
+def planner_of(function: TensorFunction, context: TensorContext) -> Planner:
+    """Return what makes the entries of a function that a plan does not say."""
+    def choose(plan: TilePlan) -> TilePlan:
+        return run_tensor_passes(PlannedFunction(function, plan), context).plan
+
+    return Planner(names_of(function), choose)
+
+
+def planned_until(function: TensorFunction, plan: TilePlan, context: TensorContext, until: object) -> PlannedFunction:
+    """Return the function and its plan as they are after the pass of a name.
+
+    Raises: C114 for a name that no pass has.
+    """
+    names = [one.name for one in TENSOR_PASSES]
+    if until not in names:
+        raise _no_pass(until, names)
+    return run_tensor_passes(PlannedFunction(function, replace(plan, planner=None)), context, TENSOR_PASSES[:names.index(str(until)) + 1])
+
+
+def with_passes(function: TensorFunction, plan: TilePlan, context: TensorContext, passes: Replaced) -> PlannedFunction:
+    """Return the function in tiled form, by functions of the user's in place of the passes of their names.
+
+    Raises: C114 for a name that no pass has; C113 where a function gives something else, or changes what is computed.
+    """
+    names = [one.name for one in TENSOR_PASSES]
+    if not isinstance(passes, Mapping):
+        raise ArgumentKindError("passes= takes functions by the names of passes", here(), expected='{"partition": function}',
+                                found=repr(passes)[:80])
+    for name in passes:
+        if name not in names:
+            raise _no_pass(name, names)
+    own: Sequence[TensorPass] = [replace(one, run=_checked(one.name, passes[one.name])) if one.name in passes else one
+                                 for one in TENSOR_PASSES]
+    return run_tensor_passes(PlannedFunction(function, replace(plan, planner=None)), context, tuple(own))
+
+
+def _checked(name: str, function: Callable[..., object]) -> Callable[[PlannedFunction, TensorContext], PlannedFunction]:
+    def run(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
+        made = function(planned, context)
+        if not isinstance(made, PlannedFunction):
+            raise PassError(f"the function for pass `{name}` gives no function with its plan", here(), expected="a PlannedFunction",
+                            found=repr(made)[:80])
+        return made
+
+    return run
+
+
+def _no_pass(name: object, names: Sequence[str]) -> UnknownPassError:
+    near = nearest(str(name), names)
+    return UnknownPassError(f"no pass of functions on tensors is called {name!r}", here(), expected=f"one of {', '.join(names)}",
+                            help=f"did you mean {near}?" if near else None)
+
+
+def workload_of(planned: PlannedFunction, context: TensorContext, tensors: Mapping[str, Tensor]) -> TensorWorkload:
+    """Return a function in tiled form as a workload on tensors, by the paths of parameters and the names of results."""
+    emitted = emit(planned, context)
+    return TensorWorkload.of(emitted.workload(tensors), emitted.source, planned.plan)
+
+
+def program_of(planned: PlannedFunction, options: JitOptions, arch: Arch) -> tuple[Program, EmittedModule]:
+    """Return the program of a function in tiled form, whose arrays and sizes each run binds."""
+    emitted = emit(planned, context_of(arch, options.target, {}))
+    workload = emitted.workload()
+    if options.schedule is not None:
+        workload = workload.under(options.schedule)
+    program: Program = workload.compile(options.target or DEFAULT_TARGET, arch=arch, **options.rest)
+    return program, emitted
