@@ -187,6 +187,8 @@ def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequen
     n = len(grid)
     needs = group.needs(tiles, n)
     fits = group.fits(needs, n)
+    if group.on_host and not fits.any():
+        fits = np.ones(n, np.bool_)           # caches are preferred sizes: what is larger still runs
     kept = np.flatnonzero(fits)
     if not len(kept):
         smallest = min(range(n), key=lambda at: (_overuse(group, needs, at), at))
@@ -212,7 +214,7 @@ def check_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Seque
     """Return what does not fit for these extents, None if all does. `tiles`: an extent for every axis."""
     group = _GroupCosts(axes, values, ops, arch)
     columns = {name: np.array([float(extent)]) for name, extent in tiles.items()}
-    if group.fits(group.needs(columns, 1), 1).all():
+    if group.on_host or group.fits(group.needs(columns, 1), 1).all():
         return None
     grid = candidates_of(axes, values, ops)
     grid_tiles = {axis.name: np.array(column, np.float64) for axis, column in zip(axes, zip(*grid, strict=True), strict=True)}
