@@ -9,8 +9,8 @@ class TensorSignatureError(PtoError):
     code = "J101"
     cause = "A parameter of a function on tensors, its annotation, or what is given for it, is none that such a function takes."
     example = "@jit\ndef f(x: Out[Tensor[\"t\", 64, DType.F32]]): ..."
-    fix = ("Annotate arrays as Tensor[\"t\", 64, DType.F32] or InOut[Tensor[...]], numbers of each call as Scalar[DType.F32]; return what is "
-           "made.")
+    fix = ("Annotate arrays as Tensor[\"t\", 64, DType.F32] or InOut[Tensor[...]], numbers of each call as Scalar[DType.F32]; return what "
+           "is made.")
 
 
 class TensorWriteError(PtoError):
@@ -116,3 +116,24 @@ class EinsumError(PtoError):
     cause = "The text of an einsum is none that is known here."
     example = "np.einsum(\"ii->i\", x)"
     fix = "One or two operands, each letter once in each, no ...: np.einsum(\"thd,hdc->thc\", q, w)."
+
+
+class TensorOptionError(PtoError):
+    code = "J208"
+    cause = "An option of a function on tensors has a value that it does not take: a count, a step, a width, a label."
+    example = "np.repeat(x, 2.5)"
+    fix = "The error names the values that the function takes; counts and steps are known when the body is traced."
+
+
+class TensorOperandError(PtoError):
+    code = "J209"
+    cause = "A function on tensors is given something that is no tensor, or of a kind that it does not work on."
+    example = "np.concatenate(x)"
+    fix = "The error says what is expected; tt.cast(n, DType.F32) makes a tensor of a number."
+
+
+class TensorControlError(PtoError):
+    code = "J110"
+    cause = "A loop or branch of a body on tensors is not written as it can be traced: its bounds, its variables, the place of a side."
+    example = "for i in tt.loop(0, n, 0): ..."
+    fix = "for i in tt.loop(start, stop, step), the step a number >= 1; for i, j in tt.each(n, m); otherwise directly behind its when."

@@ -317,7 +317,7 @@ STILL_CHECKED = {"arch", "value", "axis", "condition", "indices", "row", "what"}
 
 # -- what is no call ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("code, what", [
-    ("T205", lambda: Tensor[F32]), ("T205", lambda: Tensor[F32, 4, 4]), ("K101", lambda: In[WRONG]), ("K101", lambda: Out[3]),  # type: ignore[misc, type-arg]
+    ("J101", lambda: Tensor[F32]), ("J101", lambda: Tensor[F32, 4, 4]), ("K101", lambda: In[WRONG]), ("K101", lambda: Out[3]),  # type: ignore[misc, type-arg]
     ("K101", lambda: pto_wsp.Scalar[3]), ("K101", lambda: pto_wsp.Constexpr[3]), ("K101", lambda: Tile[WRONG]),  # type: ignore[misc]
     ("W106", lambda: Dense[WRONG]), ("T101", lambda: In(F32)), ("T101", lambda: DispatchPolicy()), ("T101", lambda: TimingPolicy(3)),  # type: ignore[misc]
     ("T211", lambda: doubled.compile()), ("T101", lambda: double.run()), ("T101", lambda: doubled(3)), ("T101", lambda: doubled(x=3)),  # type: ignore[attr-defined]

@@ -27,6 +27,7 @@ LAYERS = (
     ("c",),
     ("check",),
     ("passes",),
+    ("tt",),
     ("schedule", "trace"),
     ("arch",),
     ("ops",),

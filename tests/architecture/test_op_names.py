@@ -37,6 +37,16 @@ ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
     "trace/text/scalars.py": (frozenset({"where"}), "a function of scalars"),
     "passes/tensor/scalar_text.py": (frozenset({"maximum", "minimum"}), "functions of scalars, by their names"),
     "ir/kernel_walk.py": (frozenset({"gather", "scatter", "scatter_add"}), "statements on rows of a parameter"),
+    "trace/tensor/functions.py": (frozenset({"argsort", "concat", "expand", "pad", "reshape", "round", "topk", "transpose", "where"}),
+                                  "functions of NumPy, in errors and names of values"),
+    "trace/tensor/namespace.py": (frozenset({"argsort", "cast", "expand", "gather", "matmul", "pad", "reshape", "rowargmax", "rowargmin",
+                                             "topk", "transpose", "where"}), "functions of tt"),
+    "trace/tensor/protocols.py": (frozenset({"add", "argsort", "concat", "expand", "matmul", "maximum", "minimum", "pad", "reshape",
+                                             "round", "topk", "transpose", "where"}), "functions and methods of NumPy"),
+    "trace/tensor/torch_functions.py": (frozenset({"argsort", "concat", "gather", "matmul", "relu", "reshape", "silu", "topk", "transpose",
+                                                   "where"}), "functions of torch"),
+    "trace/tensor/value.py": (frozenset({"round"}), "Python's round"),
+    "tt/__init__.py": (frozenset({"cast", "topk"}), "functions of tt"),
 }
 
 

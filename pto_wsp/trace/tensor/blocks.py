@@ -10,14 +10,14 @@ from pto_wsp.ir import flow
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.scalar import Scalar, Var
 from pto_wsp.source import Span, here
-from pto_wsp.trace.tensor.value import Storage, Taken
+from pto_wsp.trace.tensor.value import Storage, TakenCopy
 from pto_wsp.values import dataclass
 
 MOST_NESTED = 64     # loops and branches: every traversal of a body recurses
 
 
 @dataclass(slots=True)
-class OpenLoop:
+class TracedLoop:
     """The loop that a body belongs to."""
 
     var: Var
@@ -30,7 +30,7 @@ class OpenLoop:
 
 
 @dataclass(slots=True)
-class OpenBranch:
+class TracedBranch:
     """The side of a branch that a body belongs to: the first has a condition, the second (None) joins the choice before it."""
 
     condition: Scalar | None
@@ -38,7 +38,7 @@ class OpenBranch:
     span: Span
 
 
-Opener: TypeAlias = OpenLoop | OpenBranch | None
+Opener: TypeAlias = TracedLoop | TracedBranch | None
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class TracedBody:
     opener: Opener = None
     items: list[tf.Item] = field(default_factory=list)
     written: set[Storage] = field(default_factory=set)
-    taken: list[tuple[Taken, Span]] = field(default_factory=list)
+    taken: list[tuple[TakenCopy, Span]] = field(default_factory=list)
 
 
 class TracedBodies:
@@ -58,7 +58,7 @@ class TracedBodies:
     def __init__(self) -> None:
         self.open = [TracedBody(0)]
         self.kinds = ["function"]
-        self.loops: dict[int, OpenLoop] = {}      # every loop, by the id of its variable
+        self.loops: dict[int, TracedLoop] = {}      # every loop, by the id of its variable
         self._n_vars = 0
 
     @property
@@ -70,6 +70,10 @@ class TracedBodies:
         """Tell whether the body of that id is open."""
         return any(each.id == block for each in self.open)
 
+    def is_loop_open(self, var: Var) -> bool:
+        """Tell whether the loop of a variable is open."""
+        return any(isinstance(each.opener, TracedLoop) and each.opener.var == var for each in self.open)
+
     def append(self, statement: tf.Statement) -> None:
         """Append a statement to the innermost body."""
         self.innermost.items.append(flow.Do(statement))
@@ -78,7 +82,7 @@ class TracedBodies:
         """Start the body of a loop; return its variable."""
         var = Var(name, self._n_vars)
         self._n_vars += 1
-        loop = OpenLoop(var, *bounds, ordered, note, here())
+        loop = TracedLoop(var, *bounds, ordered, note, here())
         self.loops[var.id] = loop
         self._push(loop, "loop")
         return var
@@ -90,7 +94,7 @@ class TracedBodies:
         """
         body = self.innermost
         loop = body.opener
-        if not isinstance(loop, OpenLoop) or loop.var != var:
+        if not isinstance(loop, TracedLoop) or loop.var != var:
             refuse_exit()
         self.open.pop()
         self.innermost.items.append(flow.Loop(loop.var, loop.start, loop.stop, loop.step, loop.ordered,
@@ -104,7 +108,7 @@ class TracedBodies:
             items = self.innermost.items
             if not items or not isinstance(items[-1], flow.Choice) or items[-1].otherwise.items:
                 return None
-        self._push(OpenBranch(condition, note, here()), "branch")
+        self._push(TracedBranch(condition, note, here()), "branch")
         return self.innermost.id
 
     def close_branch(self, block: int, *, early: bool) -> TracedBody:
@@ -114,7 +118,7 @@ class TracedBodies:
         """
         body = self.innermost
         side = body.opener
-        if not isinstance(side, OpenBranch) or body.id != block or early:
+        if not isinstance(side, TracedBranch) or body.id != block or early:
             refuse_exit()
         self.open.pop()
         items = self.innermost.items
@@ -128,7 +132,7 @@ class TracedBodies:
         self._leave(body)
         return body
 
-    def _push(self, opener: OpenLoop | OpenBranch, kind: str) -> None:
+    def _push(self, opener: TracedLoop | TracedBranch, kind: str) -> None:
         if len(self.open) > MOST_NESTED:
             raise DepthError(f"more than {MOST_NESTED} loops and branches stand in each other", opener.span,
                              help="join conditions with &, and loops by indices i // n and i % n")

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from pto_wsp.calls import user_call
-from pto_wsp.errors import ArityError, CarriedValueError, ConditionError, NumberError, SymbolicControlError, TensorBodyError
+from pto_wsp.errors import CarriedValueError, ConditionError, TensorBodyError, TensorControlError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.scalar import Const, print_scalar
@@ -34,9 +34,11 @@ def loop(start: object, stop: object = None, step: object = 1) -> ArrayLoop:
     """
     trace = current_trace("loop")
     first, last = (0, start) if stop is None else (start, stop)
-    bounds = (trace.whole("`tt.loop`: the start", first), trace.whole("`tt.loop`: the stop", last), trace.whole("`tt.loop`: the step", step))
+    bounds = (trace.whole("`tt.loop`: the start", first), trace.whole("`tt.loop`: the stop", last), trace.whole("`tt.loop`: the step",
+                                                                                                                step))
     if not isinstance(bounds[2], Const) or bounds[2].value < 1:
-        raise NumberError("`tt.loop`: the step is not a number >= 1", here(), expected="a whole number >= 1", found=print_scalar(bounds[2]))
+        raise TensorControlError("`tt.loop`: the step is not a number >= 1", here(), expected="a whole number >= 1",
+                                 found=print_scalar(bounds[2]))
     return ArrayLoop(trace, (bounds,), True)
 
 
@@ -48,7 +50,7 @@ def each(*extents: object) -> ArrayLoop:
     """
     trace = current_trace("each")
     if not extents:
-        raise ArityError("`tt.each` takes the number of positions", here(), expected="tt.each(n), or tt.each(n, m)", found="none")
+        raise TensorControlError("`tt.each` takes the number of positions", here(), expected="tt.each(n), or tt.each(n, m)", found="none")
     bounds = tuple((Const(0), trace.whole("`tt.each`: the number of positions", n), Const(1)) for n in extents)
     return ArrayLoop(trace, bounds, False)
 
@@ -67,7 +69,7 @@ class ArrayLoop:
         return _ArrayLoopIterator(self)
 
     def __len__(self) -> NoReturn:
-        raise SymbolicControlError(f"`{self!r}` is a loop of the run, not a list", here(), expected=f"for i in {self!r}: ...")
+        raise TensorControlError(f"`{self!r}` is a loop of the run, not a list", here(), expected=f"for i in {self!r}: ...")
 
     def __repr__(self) -> str:
         if self.ordered:
@@ -95,7 +97,8 @@ class _ArrayLoopIterator:
         if not self._vars:
             self._before = held_by_names(frame, _TRACKED)
             if count > 1 and takes_apart_otherwise(frame, count):
-                raise ArityError(f"`{self._loop!r}` has {count} variables", here(), expected=f"for {', '.join('ijklmn'[:count])} in …")
+                raise TensorControlError(f"`{self._loop!r}` has {count} variables", here(),
+                                         expected=f"for {', '.join('ijklmn'[:count])} in …")
             names = loop_names(frame, count) or tuple("ijklmnop"[:count])
             for name, bounds in zip(names, self._loop.bounds, strict=True):
                 self._vars.append(trace.blocks.open_loop(name, bounds, self._loop.ordered, tf.BodyNote(trace.group)))
@@ -150,7 +153,7 @@ class ArrayBranch:
     def __enter__(self) -> None:
         body = self._trace.blocks.open_branch(self._condition, tf.BodyNote(self._trace.group))
         if body is None:
-            raise SymbolicControlError("`tt.otherwise()` does not stand directly behind a `with tt.when(...)`", here(),
+            raise TensorControlError("`tt.otherwise()` does not stand directly behind a `with tt.when(...)`", here(),
                                        help="nothing may come between the two sides; a second condition is nested: "
                                             "with tt.otherwise(): with tt.when(c): ...")
         frame = user_frame()
@@ -164,7 +167,7 @@ class ArrayBranch:
             _check_carried(carried_variable(frame, entered_at, frame.f_lasti, before), "branch", "whether it runs or not")
 
     def __bool__(self) -> NoReturn:
-        raise SymbolicControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
+        raise TensorControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
 
     def __repr__(self) -> str:
         return "tt.otherwise()" if self._condition is None else f"tt.when({print_scalar(self._condition)})"

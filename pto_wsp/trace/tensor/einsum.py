@@ -95,7 +95,8 @@ def _aligned(value: TensorValue, letters: str, output: str) -> TensorValue:
     return value
 
 
-def _folded(value: TensorValue, batch: Sequence[str], parts: tuple[Sequence[str], Sequence[str]], extents: dict[str, Scalar]) -> TensorValue:
+def _folded(value: TensorValue, batch: Sequence[str], parts: tuple[Sequence[str], Sequence[str]], extents: dict[str,
+                                                                                                                Scalar]) -> TensorValue:
     """Return an operand as a matrix behind its batch dimensions: several letters of a side joined, none as an extent of 1."""
     if all(len(part) == 1 for part in parts):
         return value
@@ -106,7 +107,8 @@ def _folded(value: TensorValue, batch: Sequence[str], parts: tuple[Sequence[str]
     return refolded(value, shape)
 
 
-def _unfolded(value: TensorValue, batch: Sequence[str], rows: Sequence[str], cols: Sequence[str], extents: dict[str, Scalar]) -> TensorValue:
+def _unfolded(value: TensorValue, batch: Sequence[str], rows: Sequence[str], cols: Sequence[str], extents: dict[str,
+                                                                                                                Scalar]) -> TensorValue:
     if len(rows) > 1 or len(cols) > 1:
         return refolded(value, tuple(extents[letter] for letter in (*batch, *rows, *cols)))
     if not cols:

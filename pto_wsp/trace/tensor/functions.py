@@ -14,10 +14,10 @@ import numpy as np
 from pto_wsp.calls import user_call
 from pto_wsp.errors import (
     ExtentError,
-    OperandKindError,
-    OptionValueError,
     TensorAxisError,
     TensorFunctionError,
+    TensorOperandError,
+    TensorOptionError,
     TensorReshapeError,
     UnboundedAxisError,
     UnsupportedDTypeError,
@@ -34,8 +34,9 @@ from pto_wsp.ops import typing
 from pto_wsp.ops.entries import axes, formulas
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.compare import ge, le, where
-from pto_wsp.ops.entries.elementwise import add, minimum, round
+from pto_wsp.ops.entries.elementwise import add, round
 from pto_wsp.ops.entries.elementwise import maximum as larger
+from pto_wsp.ops.entries.elementwise import minimum as smaller
 from pto_wsp.ops.entries.formula import computed, in_dtype
 from pto_wsp.ops.entries.functions import sqrt
 from pto_wsp.ops.entries.index import argsort as order_of
@@ -44,7 +45,7 @@ from pto_wsp.ops.entries.matmul import matmul as multiplied
 from pto_wsp.ops.rounding import ALL, COMPUTED
 from pto_wsp.source import here
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
-from pto_wsp.trace.tensor.value import Taken, TensorValue
+from pto_wsp.trace.tensor.value import TakenCopy, TensorValue
 from pto_wsp.trace.tensor.views import assign, cut, put
 
 Axes: TypeAlias = tuple[int, ...]
@@ -63,7 +64,8 @@ def axes_of(name: str, value: TensorValue, axis: object, dim: object = None) -> 
     Raises: J203 for what is no axis of the tensor.
     """
     if axis is not None and dim is not None:
-        raise TensorAxisError(f"`{name}`: axis and dim are the same option", here(), expected="one of them", found=f"axis={axis!r}, dim={dim!r}")
+        raise TensorAxisError(f"`{name}`: axis and dim are the same option", here(), expected="one of them",
+                              found=f"axis={axis!r}, dim={dim!r}")
     given = dim if axis is None else axis
     if given is None:
         return tuple(range(value.rank))
@@ -122,7 +124,8 @@ def _kept(keepdims: object, keepdim: object) -> bool:
     return keepdims is True or keepdim is True or (isinstance(keepdims, np.bool_) and bool(keepdims))
 
 
-def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function: Callable[..., Any], *, nonempty: bool = False) -> TensorValue:
+def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function: Callable[..., Any], *,
+            nonempty: bool = False) -> TensorValue:
     """Return a reduction along dimensions, one after the other: `function(x, 1)` along the last, `function(x, 0)` along the one before."""
     if nonempty and any(value.extents[at] == Const(0) for at in dims):
         raise ExtentError(f"`{name}` of nothing", here(), expected="at least one element along the axis", found=repr(value))
@@ -157,7 +160,7 @@ def _by_formula(name: str, formula: Callable[..., Any], *, wide: bool = False, n
         start = computed(value) if several else value
         result = reduced(name, start, dims, keepdims, lambda v, at: formula(v, at, keepdims=True, **options),  # type: ignore[arg-type]
                          nonempty=nonempty)
-        return in_dtype(result, value.dtype) if several and not value.dtype.is_bool else result  # type: ignore[return-value, arg-type]
+        return in_dtype(result, value.dtype) if several and not value.dtype.is_bool else result  # type: ignore[return-value]
     return reduce
 
 
@@ -193,7 +196,7 @@ def mean(x: object, axis: object = None, dtype: object = None, *, keepdims: obje
 
 def _extreme(name: str, x: object, axis: object, keepdims: object, dim: object, keepdim: object) -> TensorValue:
     if isinstance(axis, TensorValue):
-        return (larger if name == "max" else minimum)(x, axis)  # type: ignore[return-value]
+        return (larger if name == "max" else smaller)(x, axis)  # type: ignore[return-value]
     if dim is not None:
         raise TensorAxisError(f"`{name}`: torch's {name} along `dim` is a pair of values and places", here(), found=f"dim={dim!r}",
                               expected=f"axis={dim!r}, for the values", help=f"torch.{name}(x, dim={dim!r}) gives the pair")
@@ -267,7 +270,8 @@ def argmin(x: object, axis: object = None, *, keepdims: object = False, dim: obj
 
 def _spread(name: str, x: object, axis: object, ddof: object, keepdims: object, dim: object) -> TensorValue:
     if dim is not None:
-        raise TensorAxisError(f"`{name}`: torch's {name} divides by n - 1 unless told otherwise, NumPy's by n", here(), found=f"dim={dim!r}",
+        raise TensorAxisError(f"`{name}`: torch's {name} divides by n - 1 unless told otherwise, NumPy's by n", here(),
+                              found=f"dim={dim!r}",
                               expected="axis= and ddof=, as NumPy", help=f"torch.{name}(x, dim={dim!r}) means torch's")
     formula = axes.var if name == "var" else axes.std
     return _merged(name, x, axis, None, _kept(keepdims, False), lambda v: formula(v, 1, ddof=ddof, keepdims=True))
@@ -325,7 +329,7 @@ def refolded(value: TensorValue, shape: tf.Extents) -> TensorValue:
     assert isinstance(trace, TensorTrace)
     made = value.then(tf.Refold(shape))
     if value.storage.writable:
-        made.taken = (*made.taken, Taken("a reshape", value.storage, trace.blocks.innermost.id))
+        made.taken = (*made.taken, TakenCopy("a reshape", value.storage, trace.blocks.innermost.id))
     return made
 
 
@@ -337,7 +341,7 @@ def reshape(x: object, *shape: object, newshape: object = None, order: object = 
         raise TensorFunctionError("`reshape` goes row by row", here(), expected='order="C"', found=f"order={order!r}")
     given = (newshape,) if newshape is not None else shape
     items = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
-    return refolded(value, _new_shape("reshape", value, tuple(items)))  # type: ignore[arg-type]
+    return refolded(value, _new_shape("reshape", value, tuple(items)))
 
 
 def _new_shape(name: str, value: TensorValue, items: tuple[object, ...]) -> tf.Extents:
@@ -376,7 +380,7 @@ def transpose(x: object, *axes_: object, axes: object = None) -> TensorValue:
     items = given[0] if len(given) == 1 and (isinstance(given[0], tuple | list) or given[0] is None) else given
     if not items:
         return value.T
-    order = [whole_number(item) for item in items]  # type: ignore[attr-defined]
+    order = [whole_number(item) for item in items]
     known = [at % value.rank for at in order if at is not None and -value.rank <= at < value.rank]
     if sorted(known) != list(range(value.rank)):
         raise TensorAxisError("`transpose` takes every axis once", here(), expected=f"an order of 0 .. {value.rank - 1}", found=repr(items),
@@ -402,7 +406,7 @@ def moveaxis(x: object, source: object, destination: object) -> TensorValue:
     if len(sources) != len(targets):
         raise TensorAxisError("`moveaxis` moves each axis to one place", here(), found=f"{source!r} and {destination!r}")
     axes_of("moveaxis", value, sources), axes_of("moveaxis", value, targets)
-    moved = {int(at) % value.rank: int(n) % value.rank for at, n in zip(sources, targets, strict=True)}  # type: ignore[call-overload]
+    moved = {int(at) % value.rank: int(n) % value.rank for at, n in zip(sources, targets, strict=True)}
     order = [k for k in range(value.rank) if k not in moved]
     for at, place in sorted(moved.items(), key=lambda pair: pair[1]):
         order.insert(place, at)
@@ -429,7 +433,8 @@ def expand_dims(x: object, axis: object) -> TensorValue:
     rank = value.rank + len(items)
     places = [at % rank for at in map(whole_number, items) if at is not None and -rank <= at < rank]
     if len(set(places)) < len(items):
-        raise TensorAxisError("`expand_dims`: no place for a dimension", here(), expected=f"{-rank} .. {rank - 1}, each once", found=repr(axis))
+        raise TensorAxisError("`expand_dims`: no place for a dimension", here(), expected=f"{-rank} .. {rank - 1}, each once",
+                              found=repr(axis))
     for at in sorted(places):
         value = value.then(tf.Insert(at))
     return value
@@ -450,7 +455,7 @@ def broadcast_to(x: object, *shape: object) -> TensorValue:
 def _snapshot(made: TensorValue, what: str, source: TensorValue) -> TensorValue:
     """Return a copy as one that is used before its source is written: NumPy has a view there."""
     if source.storage.writable:
-        made.taken = (Taken(what, source.storage, current_trace(what).blocks.innermost.id),)
+        made.taken = (TakenCopy(what, source.storage, current_trace(what).blocks.innermost.id),)
     return made
 
 
@@ -523,7 +528,8 @@ def concatenate(arrays: object, axis: object = 0, *, dim: object = None) -> Tens
 
 def _listed(trace: TensorTrace, name: str, arrays: object) -> list[TensorValue]:
     if not isinstance(arrays, tuple | list) or not arrays:
-        raise OperandKindError(f"`{name}` takes a list of tensors", here(), expected=f"np.{name}([a, b], axis=0)", found=f"{arrays!r:.60}")
+        raise TensorOperandError(f"`{name}` takes a list of tensors", here(), expected=f"np.{name}([a, b], axis=0)",
+                                 found=f"{arrays!r:.60}")
     values = [trace.value(f"`{name}`", each) for each in arrays]
     odd = next((each for each in values if each.dtype is not values[0].dtype), None)
     if odd is not None:
@@ -560,7 +566,7 @@ def repeat(x: object, repeats: object, axis: object = None) -> TensorValue:
     """Return each position along an axis `repeats` times, one after the other."""
     trace, value, count = current_trace("repeat"), value_of("repeat", x), whole_number(repeats)
     if count is None or count < 1:
-        raise OptionValueError("`repeat` repeats a constant number of times", here(), expected="a whole number >= 1", found=repr(repeats))
+        raise TensorOptionError("`repeat` repeats a constant number of times", here(), expected="a whole number >= 1", found=repr(repeats))
     if axis is None:
         value, axis = refolded(value, (product(value.extents),)), 0
     at = one_axis("repeat", value, axis)
@@ -578,10 +584,10 @@ def tile(x: object, reps: object) -> TensorValue:
     trace, value = current_trace("tile"), value_of("tile", x)
     counts = [whole_number(n) for n in (reps if isinstance(reps, tuple | list) else (reps,))]
     if any(n is None or n < 1 for n in counts):
-        raise OptionValueError("`tile` repeats a constant number of times", here(), expected="whole numbers >= 1", found=repr(reps))
+        raise TensorOptionError("`tile` repeats a constant number of times", here(), expected="whole numbers >= 1", found=repr(reps))
     while value.rank < len(counts):
         value = value.then(tf.Insert(0))
-    counts = [1] * (value.rank - len(counts)) + counts
+    counts = [*(1 for _ in range(value.rank - len(counts))), *counts]
     for at, count in enumerate(counts):
         if count != 1:
             wide = value.then(tf.Insert(at))
@@ -612,7 +618,7 @@ def pad(x: object, pad_width: object, mode: object = "constant", *, constant_val
 def _widths(given: object, rank: int) -> list[tuple[int, int]]:
     pairs = np.broadcast_to(np.asarray(given), (rank, 2)).tolist() if _is_widths(given, rank) else None
     if pairs is None:
-        raise OptionValueError("`pad`: not the widths of a frame", here(), expected="a whole number, or (before, after) for each axis",
+        raise TensorOptionError("`pad`: not the widths of a frame", here(), expected="a whole number, or (before, after) for each axis",
                                found=repr(given))
     return [(int(a), int(b)) for a, b in pairs]
 
@@ -652,12 +658,13 @@ def roll(x: object, shift: object, axis: object = None) -> TensorValue:
     """Return the tensor with its positions along an axis moved by a number; those that leave at the end come in at the start."""
     value, by = value_of("roll", x), whole_number(shift)
     if by is None:
-        raise OptionValueError("`roll` moves by a constant", here(), expected="a whole number", found=repr(shift))
+        raise TensorOptionError("`roll` moves by a constant", here(), expected="a whole number", found=repr(shift))
     if axis is None:
         return reshape(roll(refolded(value, (product(value.extents),)), by, 0), *value.shape)
     at = one_axis("roll", value, axis)
-    if isinstance(value.extents[at], Const) and value.extents[at] != Const(0):
-        by %= int(value.extents[at].value)  # type: ignore[union-attr]
+    extent = value.extents[at]
+    if isinstance(extent, Const) and extent.value:
+        by %= int(extent.value)
     if by == 0:
         return value
     trace = current_trace("roll")
@@ -712,7 +719,8 @@ def dot(a: object, b: object) -> TensorValue:
     """Return the product of two tensors of at most two dimensions."""
     left, right = value_of("dot", a), value_of("dot", b)
     if left.rank > 2 or right.rank > 2:
-        raise TensorFunctionError("`dot` of more than two dimensions pairs every row with every matrix", here(), expected="a @ b, or einsum",
+        raise TensorFunctionError("`dot` of more than two dimensions pairs every row with every matrix", here(),
+                                  expected="a @ b, or einsum",
                                   found=f"{left!r} and {right!r}")
     return multiplied(left, right)  # type: ignore[return-value]
 
@@ -797,7 +805,8 @@ def take_along_axis(x: object, indices: object, axis: object = -1) -> TensorValu
         value, axis = refolded(value, (product(value.extents),)), 0
     at = one_axis("take_along_axis", value, axis)
     if places.rank != value.rank or not places.dtype.is_integer:
-        raise OperandKindError("`take_along_axis` takes a table of places of the same rank", here(), expected=f"{value.rank} dimensions of "
+        raise TensorOperandError("`take_along_axis` takes a table of places of the same rank", here(),
+                                 expected=f"{value.rank} dimensions of "
                                "whole numbers", found=repr(places))
     return moved_back(gathered(moved_last(value, at), moved_last(places, at)), at)
 
@@ -813,13 +822,15 @@ def take(x: object, indices: object, axis: object = None) -> TensorValue:
 
 
 @user_call("topk")
-def topk(x: object, k: object, *, largest: object = True, names: tuple[str | None, str | None] = (None, None)) -> tuple[TensorValue, TensorValue]:
+def topk(x: object, k: object, *, largest: object = True, names: tuple[str | None, str | None] = (None, None)) -> tuple[TensorValue,
+                                                                                                                        TensorValue]:
     """Return the k largest elements along the last axis, falling, and their places, i32; NaN is the largest, then the lower place."""
     value, trace, count = value_of("topk", x), current_trace("topk"), whole_number(k)
     at = trace.dim_from_end("`topk`", value, 1)
     extent = value.extents[at]
     if count is None or count < 1 or not isinstance(largest, bool):
-        raise OptionValueError("`topk`: k is a whole number known when the body is traced", here(), expected="a number >= 1", found=repr(k))
+        raise TensorOptionError("`topk`: k is a whole number known when the body is traced", here(), expected="a number >= 1",
+                                found=repr(k))
     if value.dtype not in COMPUTED:
         raise UnsupportedDTypeError("`topk` orders numbers", here(), expected="numbers", found=repr(value))
     if isinstance(extent, Const) and count > extent.value:

@@ -142,7 +142,7 @@ def _target(code: CodeType, offset: int) -> StatementTarget:
             return StatementTarget("", False)
         if name == "BUILD_TUPLE" and direct and place < 0:
             place = int(each.argval) - 1 - above
-        elif not (name == "BUILD_TUPLE"):
+        elif name != "BUILD_TUPLE":
             direct, place = False, -1
         above = 0
     return StatementTarget("", False)
@@ -150,7 +150,8 @@ def _target(code: CodeType, offset: int) -> StatementTarget:
 
 def _pushed(name: str, effect: int) -> int:
     """Return how many values an instruction pushes."""
-    if name.startswith(("STORE_", "POP_", "RETURN_", "DELETE_", "JUMP_")) or name in ("LIST_APPEND", "SET_ADD", "MAP_ADD", "PRECALL", "KW_NAMES"):
+    if name.startswith(("STORE_", "POP_", "RETURN_", "DELETE_", "JUMP_")) or name in ("LIST_APPEND", "SET_ADD", "MAP_ADD", "PRECALL",
+                                                                                      "KW_NAMES"):
         return 0
     if name == "UNPACK_SEQUENCE":
         return effect + 1

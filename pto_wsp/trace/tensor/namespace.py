@@ -12,12 +12,11 @@ from typing import Any, NoReturn, TypeAlias
 
 from pto_wsp.calls import user_call
 from pto_wsp.errors import (
-    ArityError,
     ConditionError,
     ExtentError,
-    OperandKindError,
-    OptionValueError,
-    SymbolicControlError,
+    TensorControlError,
+    TensorOperandError,
+    TensorOptionError,
     UnknownNameError,
     UnsupportedDTypeError,
 )
@@ -31,10 +30,11 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.view import Cut
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries import formulas
+from pto_wsp.ops.entries.matmul import matmul as multiplied
 from pto_wsp.ops.rounding import ALL, NUMBERS
 from pto_wsp.ops.spec import ColReduce, Elementwise, RowReduce
 from pto_wsp.ops.table import ENTRIES
-from pto_wsp.ops.tensors import RANDOM, ROWS_OF
+from pto_wsp.ops.tensors import FULL, RANDOM, ROWS_OF
 from pto_wsp.source import here
 from pto_wsp.trace.tensor import control
 from pto_wsp.trace.tensor import functions as fn
@@ -86,7 +86,7 @@ def arange(start: object, stop: object = None, step: object = 1, dtype: object =
     low, high = trace.whole("`tt.arange`: the start", first), trace.whole("`tt.arange`: the stop", last)
     by = trace.whole("`tt.arange`: the step", step)
     if not isinstance(by, Const) or by.value == 0:
-        raise OptionValueError("`tt.arange`: the step is a number, and not 0", here(), expected="a constant", found=s.print_scalar(by))
+        raise TensorOptionError("`tt.arange`: the step is a number, and not 0", here(), expected="a constant", found=s.print_scalar(by))
     kind = typing.as_dtype("arange", dtype, NUMBERS)
     span = s.sub(high, low) if by.value > 0 else s.sub(low, high)
     extent = simplified(s.ceil_div(span, Const(abs(int(by.value)))))
@@ -104,8 +104,9 @@ def cast(x: object, dtype: object) -> TensorValue:
     wanted = typing.as_dtype("cast", dtype, ALL)
     node = trace.scalar("`tt.cast`", x)
     if wanted.is_integer and s.scalar_dtype(node).is_float:
-        raise OptionValueError("`tt.cast`: a float scalar becomes no whole number", here(), expected="a float dtype", found=s.print_scalar(node))
-    return trace.apply("full", (node,), (), wanted)
+        raise TensorOptionError("`tt.cast`: a float scalar becomes no whole number", here(), expected="a float dtype",
+                               found=s.print_scalar(node))
+    return trace.apply(FULL, (node,), (), wanted)
 
 
 @user_call("tt.random")
@@ -147,13 +148,14 @@ def print_(*values: object) -> None:
     """Print a tensor while the function runs: tt.print(x), or tt.print("label", x)."""
     trace = current_trace("print")
     if len(values) not in (1, 2) or (len(values) == 2 and not isinstance(values[0], str)):
-        raise ArityError("`tt.print` takes one value, perhaps behind a label", here(), expected='tt.print(x) or tt.print("label", x)',
+        raise TensorOptionError("`tt.print` takes one value, perhaps behind a label", here(),
+                                expected='tt.print(x) or tt.print("label", x)',
                          found=f"{len(values)} arguments")
     label, value = values if len(values) == 2 else ("", values[0])
     if not isinstance(value, TensorValue):
         node = trace.scalar("`tt.print`", value)
         kind = s.scalar_dtype(node)
-        value = trace.apply("full", (node,), (), DType.F32 if kind.is_float else kind, name="printed")
+        value = trace.apply(FULL, (node,), (), DType.F32 if kind.is_float else kind, name="printed")
     trace.check_read(value)
     trace.blocks.append(tf.Show(str(label), value.view, here()))
 
@@ -193,7 +195,7 @@ class RowsOf:
 
     def __getitem__(self, item: object) -> TensorValue:
         if isinstance(item, slice | tuple | list) or item is None or item is Ellipsis:
-            raise OperandKindError("the rows of a table are taken one by one", here(), expected="pairs[e], e a whole number or scalar",
+            raise TensorOperandError("the rows of a table are taken one by one", here(), expected="pairs[e], e a whole number or scalar",
                                    found=f"pairs[{item!r:.40}]")
         first = self._starts[item]
         node = self._trace.whole("an index", item)
@@ -208,10 +210,10 @@ class RowsOf:
         return self._starts[1:] - self._starts[:-1]  # type: ignore[no-any-return]
 
     def __len__(self) -> NoReturn:
-        raise SymbolicControlError("len of the rows of a table", here(), help="it is the n that tt.rows_of was given")
+        raise TensorControlError("len of the rows of a table", here(), help="it is the n that tt.rows_of was given")
 
     def __iter__(self) -> NoReturn:
-        raise SymbolicControlError("iter of the rows of a table", here(), help="for e in tt.each(n): mine = pairs[e]")
+        raise TensorControlError("iter of the rows of a table", here(), help="for e in tt.each(n): mine = pairs[e]")
 
     def __repr__(self) -> str:
         return f"<rows of {self._places!r}>"
@@ -230,7 +232,8 @@ def rows_of(table: object, n: object) -> RowsOf:
     name = trace.names.of_value("rows_of", trace.root)[0]
     frames = frames_of_body(trace.root)
     names = target_of_statement(frames[0]).names if frames else ()
-    kept = ((product(value.extents),), DType.I32, (Contract.INJECTIVE,)), ((simplified(s.add(count, Const(1))),), DType.I32, (Contract.MONOTONE,))
+    kept = ((product(value.extents),), DType.I32, (Contract.INJECTIVE,)), ((simplified(s.add(count, Const(1))),), DType.I32,
+                                                                           (Contract.MONOTONE,))
     number: object = int(count.value) if isinstance(count, Const) else count
     places, starts = trace.apply_all(ROWS_OF, (value,), kept, (("n", number),), (name, f"{names[-1] if names else name}.starts"))
     return RowsOf(trace, places, starts, count)
@@ -249,8 +252,9 @@ _OF_NUMPY: Mapping[str, Traced] = MappingProxyType({
     "concatenate": fn.concatenate, "cat": fn.concatenate, "stack": fn.stack, "split": fn.split, "pad": fn.pad, "tril": fn.tril,
     "triu": fn.triu, "where": fn.where_, "select": fn.where_, "sort": fn.sort, "argsort": fn.argsort, "einsum": einsum,
     "zeros_like": fn.zeros_like, "ones_like": fn.ones_like, "full_like": fn.full_like, "clip": fn.clip, "repeat": fn.repeat,
-    "gather": fn.take_along_axis, "matmul": fn.multiplied, "flip": fn.flip, "expand": fn.broadcast_to,
-    **{f.__name__: f for f in (formulas.square, formulas.isnan, formulas.isinf, formulas.isfinite, formulas.logical_and, formulas.logical_or,
+    "gather": fn.take_along_axis, "matmul": multiplied, "flip": fn.flip, "expand": fn.broadcast_to,
+    **{f.__name__: f for f in (formulas.square, formulas.isnan, formulas.isinf, formulas.isfinite, formulas.logical_and,
+                               formulas.logical_or,
                                formulas.logical_xor, formulas.logical_not, formulas.clamp)}})
 _OF_TABLE: Mapping[str, Traced] = MappingProxyType({
     name: op for op in ENTRIES if isinstance(op, Elementwise | RowReduce | ColReduce) or op.name in ("rowargmax", "rowargmin")

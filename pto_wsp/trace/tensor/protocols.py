@@ -16,6 +16,7 @@ from pto_wsp.calls import bind
 from pto_wsp.errors import TensorFunctionError, UnknownNameError
 from pto_wsp.ops import array_names
 from pto_wsp.ops.entries import formulas
+from pto_wsp.ops.entries.matmul import matmul as multiplied
 from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.table import find_ufunc
 from pto_wsp.source import here
@@ -37,17 +38,18 @@ _BOTH: Mapping[str, Traced] = MappingProxyType({
     "any": fn.any_, "all": fn.all_, "argmax": fn.argmax, "argmin": fn.argmin, "var": fn.var, "std": fn.std, "cumsum": fn.cumsum,
     "reshape": fn.reshape, "ravel": fn.ravel, "transpose": fn.transpose, "swapaxes": fn.swapaxes, "moveaxis": fn.moveaxis,
     "squeeze": fn.squeeze, "expand_dims": fn.expand_dims, "broadcast_to": fn.broadcast_to, "flip": fn.flip, "split": fn.split,
-    "repeat": fn.repeat, "astype": fn.astype, "clip": fn.clip, "round": fn.round_, "dot": fn.dot, "matmul": fn.multiplied, "copy": fn.copy,
+    "repeat": fn.repeat, "astype": fn.astype, "clip": fn.clip, "round": fn.round_, "dot": fn.dot, "matmul": multiplied, "copy": fn.copy,
     "sort": fn.sort, "argsort": fn.argsort, "take": fn.take, "tril": fn.tril, "triu": fn.triu, "diff": fn.diff, "outer": fn.outer,
 })
 METHODS: Mapping[str, Traced] = MappingProxyType({
     **_BOTH, "flatten": fn.ravel, "softmax": fn.softmax, "log_softmax": fn.log_softmax, "logsumexp": fn.logsumexp, "to": fn.astype,
-    "type": fn.astype, "view": fn.reshape, "permute": fn.transpose, "unsqueeze": lambda x, dim: fn.expand_dims(x, dim), "mm": fn.multiplied,
-    "bmm": fn.multiplied, "fill": fn.fill, "fill_": fn.fill, "topk": fn.topk, "t": lambda x: fn.transpose(x), "clone": fn.copy,
+    "type": fn.astype, "view": fn.reshape, "permute": fn.transpose, "unsqueeze": lambda x, dim: fn.expand_dims(x, dim), "mm": multiplied,
+    "bmm": multiplied, "fill": fn.fill, "fill_": fn.fill, "topk": fn.topk, "t": lambda x: fn.transpose(x), "clone": fn.copy,
     "contiguous": lambda x: x, "expand": fn.broadcast_to,
 })
 FUNCTIONS: Mapping[str, Traced] = MappingProxyType({
-    **_BOTH, "where": fn.where_, "concatenate": fn.concatenate, "stack": fn.stack, "hstack": fn.hstack, "vstack": fn.vstack, "tile": fn.tile,
+    **_BOTH, "where": fn.where_, "concatenate": fn.concatenate, "stack": fn.stack, "hstack": fn.hstack, "vstack": fn.vstack, "tile":
+    fn.tile,
     "pad": fn.pad, "roll": fn.roll, "einsum": einsum, "take_along_axis": fn.take_along_axis, "zeros_like": fn.zeros_like,
     "ones_like": fn.ones_like, "full_like": fn.full_like, "empty_like": fn.empty_like, "permute_dims": fn.transpose, "norm": fn.norm,
     "fliplr": lambda m: fn.flip(m, 1), "flipud": lambda m: fn.flip(m, 0), "around": fn.round_, "row_stack": fn.vstack,
@@ -62,8 +64,10 @@ _REDUCTIONS: Mapping[str, Traced] = MappingProxyType({
     "add": fn.sum_, "multiply": fn.prod, "maximum": fn.amax, "minimum": fn.amin, "logical_and": fn.all_, "logical_or": fn.any_})
 _INSTEAD: Mapping[str, str] = MappingProxyType({
     "nonzero": "np.where(mask, x, 0) keeps the shape; tt.rows_of(table, n) groups places", "unique": "tt.rows_of(table, n) groups places",
-    "argwhere": "np.where(mask, x, 0) keeps the shape", "expm1": "np.exp(x) - 1", "log1p": "np.log(x + 1)", "log10": "np.log(x) / math.log(10)",
-    "tan": "np.sin(x) / np.cos(x)", "cumprod": "np.exp(np.cumsum(np.log(x), axis)) of positive numbers", "median": "np.sort(x, axis) and a slice",
+    "argwhere": "np.where(mask, x, 0) keeps the shape", "expm1": "np.exp(x) - 1", "log1p": "np.log(x + 1)",
+    "log10": "np.log(x) / math.log(10)",
+    "tan": "np.sin(x) / np.cos(x)", "cumprod": "np.exp(np.cumsum(np.log(x), axis)) of positive numbers",
+    "median": "np.sort(x, axis) and a slice",
     "tensordot": "np.einsum names the letters", "inner": "np.einsum names the letters", "vdot": "np.sum(a * b)",
     "array": "a tensor is one already", "asarray": "a tensor is one already", "linspace": "tt.arange(n) * step + start",
     "histogram": "tt.rows_of(table, n).sizes counts", "bincount": "tt.rows_of(table, n).sizes counts", "average": "np.sum(x * w, axis)",
@@ -93,7 +97,8 @@ class BodyTrace(TensorTrace):
             of_elements = array_names.method(name)
             found = of_elements if isinstance(of_elements, Elementwise) else None
         if found is None:
-            raise UnknownNameError(f"a tensor has no `{name}`", here(), expected="shape, dtype, T, operators, and methods of NumPy's arrays",
+            raise UnknownNameError(f"a tensor has no `{name}`", here(),
+                                   expected="shape, dtype, T, operators, and methods of NumPy's arrays",
                                    help=_help_for(name, METHODS))
         return found
 
@@ -127,12 +132,13 @@ class BodyTrace(TensorTrace):
             if not unknown:
                 return _REDUCTIONS[name](*inputs, axis=axis, **rest)
         if method == "accumulate" and ufunc is np.add and set(options) <= {"axis"}:
-            return fn.cumsum(*inputs, axis=options.get("axis", 0))
+            return fn.cumsum(inputs[0], axis=options.get("axis", 0))
         op = (find_ufunc(ufunc) or _UFUNCS.get(name) or array_names.ufunc_of(ufunc, "__call__")) if method == "__call__" else None
         if op is None or options:
             asked = f"np.{name}" + ("" if method == "__call__" else f".{method}")
             given = f" with {', '.join(options)}=" if options and op is not None else ""
-            raise TensorFunctionError(f"{asked}{given} has no meaning on traced tensors", here(), expected="a function that the op table has",
+            raise TensorFunctionError(f"{asked}{given} has no meaning on traced tensors", here(),
+                                      expected="a function that the op table has",
                                       help="x[:] = value writes in place" if "out" in options else _help_for(name, FUNCTIONS))
         return op(*inputs)
 

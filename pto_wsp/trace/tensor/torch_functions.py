@@ -7,12 +7,15 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pto_wsp.errors import OptionValueError
+from pto_wsp.errors import TensorOptionError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.scalar import Const
 from pto_wsp.ops.entries import formulas
+from pto_wsp.ops.entries.elementwise import maximum as larger
+from pto_wsp.ops.entries.elementwise import minimum as smaller
 from pto_wsp.ops.entries.formula import in_dtype
+from pto_wsp.ops.entries.matmul import matmul as multiplied
 from pto_wsp.source import here
 from pto_wsp.trace.tensor import functions as fn
 from pto_wsp.trace.tensor.einsum import einsum
@@ -61,7 +64,7 @@ def _split(tensor: object, split_size_or_sections: object, dim: object = 0) -> t
         return tuple(fn.split(value, places, at))
     size, extent = whole_number(split_size_or_sections), value.extents[at]
     if size is None or size < 1 or not isinstance(extent, Const):
-        raise OptionValueError("torch.split by size takes an axis whose extent is a number", here(), expected="a size >= 1",
+        raise TensorOptionError("torch.split by size takes an axis whose extent is a number", here(), expected="a size >= 1",
                                found=f"{split_size_or_sections!r} of {value!r}", help="np.split(x, parts, axis) takes the number of parts")
     return tuple(fn.split(value, list(range(size, int(extent.value), size)), at))
 
@@ -134,14 +137,15 @@ def _float(input: TensorValue) -> object:
 
 FUNCTIONS: Mapping[str, Callable[..., object]] = MappingProxyType({
     "sum": _sum, "mean": _mean, "prod": lambda input, dim=None, keepdim=False: fn.prod(input, dim, keepdims=keepdim),
-    "max": _extreme(fn.amax, fn.argmax, lambda x, y: fn.larger(x, y)), "min": _extreme(fn.amin, fn.argmin, lambda x, y: fn.minimum(x, y)),
+    "max": _extreme(fn.amax, fn.argmax, lambda x, y: larger(x, y)), "min": _extreme(fn.amin, fn.argmin, lambda x, y: smaller(x, y)),
     "amax": lambda input, dim=None, keepdim=False: fn.amax(input, dim, keepdims=keepdim),
     "amin": lambda input, dim=None, keepdim=False: fn.amin(input, dim, keepdims=keepdim),
     "any": lambda input, dim=None, keepdim=False: fn.any_(input, dim, keepdims=keepdim),
     "all": lambda input, dim=None, keepdim=False: fn.all_(input, dim, keepdims=keepdim),
     "argmax": lambda input, dim=None, keepdim=False: fn.argmax(input, dim, keepdims=keepdim),
     "argmin": lambda input, dim=None, keepdim=False: fn.argmin(input, dim, keepdims=keepdim),
-    "var": _spread(fn.var), "std": _spread(fn.std), "logsumexp": lambda input, dim, keepdim=False: fn.logsumexp(input, dim, keepdims=keepdim),
+    "var": _spread(fn.var), "std": _spread(fn.std), "logsumexp": lambda input, dim, keepdim=False: fn.logsumexp(input, dim,
+                                                                                                                keepdims=keepdim),
     "softmax": _softmax, "log_softmax": _log_softmax, "cumsum": lambda input, dim, *, dtype=None: fn.cumsum(input, dim, dtype),
     "reshape": lambda input, shape: fn.reshape(input, shape), "flatten": _flatten, "ravel": lambda input: fn.ravel(input),
     "transpose": _transpose, "swapaxes": lambda input, axis0, axis1: fn.swapaxes(input, axis0, axis1),
@@ -156,13 +160,15 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = MappingProxyType({
     "where": lambda condition, input=None, other=None: fn.where_(condition, input, other), "masked_fill": _masked_fill,
     "clamp": lambda input, min=None, max=None: formulas.clamp(input, min, max),
     "clip": lambda input, min=None, max=None: formulas.clamp(input, min, max),
-    "matmul": lambda input, other: fn.multiplied(input, other), "mm": lambda input, mat2: fn.multiplied(input, mat2),
-    "bmm": lambda input, mat2: fn.multiplied(input, mat2), "linear": _linear, "einsum": lambda equation, *operands: einsum(equation, *operands),
+    "matmul": lambda input, other: multiplied(input, other), "mm": lambda input, mat2: multiplied(input, mat2),
+    "bmm": lambda input, mat2: multiplied(input, mat2), "linear": _linear, "einsum": lambda equation, *operands: einsum(equation,
+                                                                                                                        *operands),
     "sort": _sort, "topk": _topk,
     "argsort": lambda input, dim=-1, descending=False, stable=False: fn.argsort(input, dim, descending=descending),
     "gather": _gather, "index_select": _index_select, "take_along_dim": lambda input, indices, dim: fn.take_along_axis(input, indices, dim),
     "tril": lambda input, diagonal=0: fn.tril(input, diagonal), "triu": lambda input, diagonal=0: fn.triu(input, diagonal),
-    "zeros_like": lambda input, *, dtype=None: fn.zeros_like(input, dtype), "ones_like": lambda input, *, dtype=None: fn.ones_like(input, dtype),
+    "zeros_like": lambda input, *, dtype=None: fn.zeros_like(input, dtype), "ones_like": lambda input, *, dtype=None: fn.ones_like(input,
+                                                                                                                                   dtype),
     "full_like": lambda input, fill_value, *, dtype=None: fn.full_like(input, fill_value, dtype),
     "empty_like": lambda input, *, dtype=None: fn.empty_like(input, dtype), "clone": lambda input: fn.copy(input), "silu": _sigmoid_times,
     "relu": lambda input, inplace=False: input.relu(), "float": _float, "repeat_interleave": lambda input, repeats, dim=None: fn.repeat(

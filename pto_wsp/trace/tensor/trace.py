@@ -7,6 +7,7 @@ var) come here as ops on values of any rank.
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,12 +21,11 @@ from pto_wsp.errors import (
     EscapedValueError,
     ExtentError,
     MixedDTypeError,
-    NumberError,
-    OperandKindError,
     OutsideTraceError,
     StaleValueError,
     TensorBodyError,
     TensorFunctionError,
+    TensorOperandError,
     TensorRankError,
     UnsupportedDTypeError,
 )
@@ -39,19 +39,22 @@ from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.scalar import Const, Element, Op, Scalar, Var, print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tensor import Tensor, TensorView
+from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entries.create import expand
+from pto_wsp.ops.entries.elementwise import add, sub
 from pto_wsp.ops.entries.matmul import matmul
 from pto_wsp.ops.entries.movement import transpose
 from pto_wsp.ops.entry import Attrs, activate, dtype_attr
 from pto_wsp.ops.rounding import print_dtypes
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, RowReduce
 from pto_wsp.ops.table import TABLE, find
+from pto_wsp.ops.tensors import ARANGE, FULL
 from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import Span, here
 from pto_wsp.trace.kernel.trace import weak_number
-from pto_wsp.trace.tensor.blocks import OpenLoop, TracedBodies
+from pto_wsp.trace.tensor.blocks import TracedBodies
 from pto_wsp.trace.tensor.names import ValueNames
-from pto_wsp.trace.tensor.value import Kind, Storage, Taken, TensorValue
+from pto_wsp.trace.tensor.value import ArrayRole, Storage, TakenCopy, TensorValue
 
 LARGEST_CONSTANT = 4096     # elements of an array that a body captures
 _CURRENT: ContextVar[TensorTrace | None] = ContextVar("pto_wsp_tensor_trace", default=None)
@@ -74,7 +77,10 @@ def is_tracing() -> bool:
     return _CURRENT.get() is not None
 
 
-class TensorTrace:
+_ZERO, _ONE = Const(0), Const(1)
+
+
+class TensorTrace(ABC):
     """The trace of one function. `root`: the code of the function, whose frame the names of values end at."""
 
     def __init__(self, root: CodeType) -> None:
@@ -106,7 +112,7 @@ class TensorTrace:
         """The group that `with tt.group(…)` names here."""
         return self.groups[-1] if self.groups else ""
 
-    def storage(self, name: str, shape: tf.Extents, dtype: DType, kind: Kind, *, contracts: tuple[Contract, ...] = (),
+    def storage(self, name: str, shape: tf.Extents, dtype: DType, kind: ArrayRole, *, contracts: tuple[Contract, ...] = (),
                 named: bool = False) -> Storage:
         """Return the storage of a new array; its name gets a number where it is taken.
 
@@ -124,7 +130,7 @@ class TensorTrace:
               ) -> TensorValue:
         """Make state: of one number, or undefined (None)."""
         found, named = self.names.of_value(what, self.root) if name is None else (name, False)
-        made = self.storage(found, shape, dtype, Kind.STATE, named=named)
+        made = self.storage(found, shape, dtype, ArrayRole.STATE, named=named)
         self.blocks.append(tf.Make(made.array, fill, here()))
         return TensorValue(self, made)
 
@@ -145,7 +151,7 @@ class TensorTrace:
                                   expected=f"at most {LARGEST_CONSTANT:,} elements", found=f"an array of shape {found.shape}",
                                   help="pass it as a parameter: each call then brings its own")
         dtype = DType.from_numpy(found.dtype)
-        made = self.storage(name, tuple(Const(n) for n in found.shape), dtype, Kind.CONSTANT)
+        made = self.storage(name, tuple(Const(n) for n in found.shape), dtype, ArrayRole.CONSTANT)
         made.block = 0
         self.constants.append(tf.ArrayConstant(made.array, np.ascontiguousarray(found).tobytes()))
         self._constants_by_array[id(array)] = (array, made)     # the array is kept, so that its id stays its own
@@ -154,7 +160,7 @@ class TensorTrace:
     def value(self, where: str, given: object) -> TensorValue:
         """Return a tensor or an array as a value that may be read here.
 
-        Raises: T213 for anything else; K104, J106 for a value that is no more what it was.
+        Raises: J209 for anything else; K104, J106 for a value that is no more what it was.
         """
         if isinstance(given, TensorValue):
             self.check_read(given)
@@ -164,7 +170,7 @@ class TensorTrace:
                                   help="pass it as a parameter of the function")
         if is_array(given) and getattr(given, "shape", ()) != ():
             return self.constant(given)
-        raise OperandKindError(f"{where} takes a tensor", here(), expected="a tensor of this function", found=f"{given!r:.60}")
+        raise TensorOperandError(f"{where} takes a tensor", here(), expected="a tensor of this function", found=f"{given!r:.60}")
 
     def check_read(self, value: TensorValue) -> None:
         """Check that a value exists here, and that it is what it was when it was taken.
@@ -181,7 +187,7 @@ class TensorTrace:
         for taken in value.taken:
             self.check_taken(taken)
 
-    def check_taken(self, taken: Taken) -> None:
+    def check_taken(self, taken: TakenCopy) -> None:
         """Check that a storage has not been written since a copy of it was taken.
 
         Raises: J106.
@@ -193,7 +199,7 @@ class TensorTrace:
             self.refuse_stale(taken, here())
         self.blocks.innermost.taken.append((taken, here()))
 
-    def refuse_stale(self, taken: Taken, span: Span) -> NoReturn:
+    def refuse_stale(self, taken: TakenCopy, span: Span) -> NoReturn:
         """Refuse a copy whose source has been written.
 
         Raises: J106.
@@ -218,29 +224,30 @@ class TensorTrace:
     def scalar(self, where: str, value: object) -> Scalar:
         """Return a Python number or a scalar of the function as a node.
 
-        Raises: T213 for anything else, K104 for the variable of a loop that has ended, J106 for an element written since.
+        Raises: J209 for anything else, K104 for the variable of a loop that has ended, J106 for an element written since.
         """
         if isinstance(value, TensorValue):
             return self._element_of(where, value)
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value.item()
         if not isinstance(value, Symbolic | int | float | np.generic):
-            raise OperandKindError(f"{where}: a value that a function on tensors does not know", here(),
+            raise TensorOperandError(f"{where}: a value that a function on tensors does not know", here(),
                                    expected="a tensor of this function, or a number", found=f"{value!r:.60}")
         node = as_scalar(value)
         if isinstance(value, Symbolic):
             for held in value.holds:
-                if isinstance(held, Taken):
+                if isinstance(held, TakenCopy):
                     self.check_taken(held)
         for leaf in s.leaves(node):
-            if isinstance(leaf, Var) and not any(isinstance(each.opener, OpenLoop) and each.opener.var == leaf for each in self.blocks.open):
-                raise EscapedValueError(f"{where}: `{leaf.name}` is the variable of a loop that has ended", here(), found=print_scalar(node))
+            if isinstance(leaf, Var) and not self.blocks.is_loop_open(leaf):
+                raise EscapedValueError(f"{where}: `{leaf.name}` is the variable of a loop that has ended", here(),
+                                        found=print_scalar(node))
         return node
 
     def _element_of(self, where: str, value: TensorValue) -> Scalar:
         self.check_read(value)
         if value.rank or not (value.dtype.is_integer or value.dtype.is_bool):
-            raise OperandKindError(f"{where} takes a number or a scalar", here(), expected="a whole number, or x[i] of a tensor of them",
+            raise TensorOperandError(f"{where} takes a number or a scalar", here(), expected="a whole number, or x[i] of a tensor of them",
                                    found=repr(value))
         return self.only_element(value)
 
@@ -251,23 +258,23 @@ class TensorTrace:
     def whole(self, where: str, value: object) -> Scalar:
         """Return a whole number or scalar as a node.
 
-        Raises: T209 for another number, else as `scalar`.
+        Raises: J209 for another number, else as `scalar`.
         """
         node = self.scalar(where, value)
         if not s.scalar_dtype(node).is_integer:
-            raise NumberError(f"{where} is no whole number", here(), expected="a whole number, or a scalar of one",
+            raise TensorOperandError(f"{where} is no whole number", here(), expected="a whole number, or a scalar of one",
                               found=print_scalar(node), help="a // b is whole")
         return simplified(node)
 
     def extents(self, where: str, shape: object) -> tf.Extents:
         """Return a shape as extents.
 
-        Raises: T209 for what is none.
+        Raises: J209 for what is none.
         """
         items = shape if isinstance(shape, tuple | list) else (shape,)
         nodes = tuple(self.whole(f"{where}: an extent", item) for item in items)
         if any(isinstance(node, Const) and node.value < 0 for node in nodes):
-            raise NumberError(f"{where}: an extent is negative", here(), found=_shown(nodes))
+            raise TensorOperandError(f"{where}: an extent is negative", here(), found=_shown(nodes))
         return nodes
 
     # -- facts about extents -------------------------------------------------------------------------------------------
@@ -410,7 +417,7 @@ class TensorTrace:
         made: list[Storage] = []
         for (shape, dtype, contracts), name in zip(results, names, strict=True):
             found, named = self.names.of_value(_word(op), self.root) if name is None else (name, False)
-            made.append(self.storage(found, shape, dtype, Kind.RESULT, contracts=contracts, named=named))
+            made.append(self.storage(found, shape, dtype, ArrayRole.RESULT, contracts=contracts, named=named))
         self.blocks.append(tf.Apply(op, views, tuple(each.array for each in made), attrs, self.group, here()))  # type: ignore[arg-type]
         return tuple(TensorValue(self, each) for each in made)
 
@@ -447,7 +454,7 @@ class TensorTrace:
         if entry.mask_first and isinstance(values[0], TensorValue) and not values[0].dtype.is_bool:
             raise UnsupportedDTypeError(f"{where} chooses by a mask", here(), expected="a comparison, e.g. x > 0", found=repr(values[0]))
         if not tensors:
-            raise OperandKindError(f"{where} takes a tensor", here(), expected="a tensor of this function",
+            raise TensorOperandError(f"{where} takes a tensor", here(), expected="a tensor of this function",
                                    found=", ".join(f"{each!r:.40}" for each in operands),
                                    help="of scalars alone use Python's operators; tt.cast(n, DType.F32) makes a tensor of a number")
         dtype = shared[0].dtype if shared else self._dtype_of_numbers(where, values[1:])
@@ -469,10 +476,8 @@ class TensorTrace:
 
     def _shifted(self, entry: Elementwise, tensors: Sequence[TensorValue], ready: Sequence[object]) -> tuple[Contract, ...]:
         """Return the contracts of a table that is shifted by a number: x + 1, x - n."""
-        if (len(tensors) == 1 and entry.name in _SHIFTS and isinstance(ready[0], TensorValue)) or \
-                (len(tensors) == 1 and entry.name == _SHIFTS[0]):
-            return contracts_of(tensors[0])
-        return ()
+        shifts = entry is add or (entry is sub and isinstance(ready[0], TensorValue))
+        return contracts_of(tensors[0]) if shifts and len(tensors) == 1 else ()
 
     def weak(self, where: str, value: object, dtype: DType) -> Scalar:
         """Return a number or scalar with the dtype of the tensor that it meets.
@@ -529,7 +534,7 @@ class TensorTrace:
         if acc is not None:
             raise TensorFunctionError(f"{where} adds nothing up", here(), expected="a @ b", found="acc", help="acc += a @ b")
         if not all(isinstance(each, TensorValue) or _has_shape(each) for each in (a, b)):
-            raise OperandKindError(f"{where} takes two tensors", here(), expected="a @ b of tensors", found=f"{a!r:.40} and {b!r:.40}",
+            raise TensorOperandError(f"{where} takes two tensors", here(), expected="a @ b of tensors", found=f"{a!r:.40} and {b!r:.40}",
                                    help="x * number scales")
         left, right = (self._of_dtypes(where, each, find(matmul.name).dtypes, "") for each in (a, b))
         if left.dtype is not right.dtype:
@@ -548,19 +553,45 @@ class TensorTrace:
         assert dtype is not None
         result = self.apply(matmul.name, (left, right), (*leading, left.extents[-2], right.extents[-1]), dtype)
         for back in drops:
-            result = result.then(tf.Pick(result.rank + back, Const(0)))
+            result = result.then(Pick(result.rank + back, Const(0)))
         return result
 
-    def counted(self, extent: Scalar, dtype: DType, start: Scalar = Const(0), step: Scalar = Const(1)) -> TensorValue:
+    def counted(self, extent: Scalar, dtype: DType, start: Scalar = _ZERO, step: Scalar = _ONE) -> TensorValue:
         """Return start, start + step, …, as many as the extent."""
         apart = step != Const(0)
         kept = (Contract.INJECTIVE,) if apart else ()
         rising = (Contract.MONOTONE,) if isinstance(step, Const) and step.value >= 0 else ()
-        return self.apply("arange", (start, step), (extent,), dtype, contracts=(*kept, *rising) if dtype.is_integer else ())
+        return self.apply(ARANGE, (start, step), (extent,), dtype, contracts=(*kept, *rising) if dtype.is_integer else ())
 
     def filled(self, where: str, number: object, shape: tf.Extents, dtype: DType) -> TensorValue:
         """Return a value of one number."""
-        return self.apply("full", (self.weak(where, number, dtype),), shape, dtype)
+        return self.apply(FULL, (self.weak(where, number, dtype),), shape, dtype)
+
+    # -- what values ask for -------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def index(self, value: TensorValue, item: object) -> object:
+        """Return `value[item]`."""
+
+    @abstractmethod
+    def assign(self, value: TensorValue, item: object, new: object) -> None:
+        """Write `value[item] = new`."""
+
+    @abstractmethod
+    def method_of(self, value: TensorValue, name: str) -> Callable[..., object]:
+        """Return what a method of the name does, with the value as the first argument."""
+
+    @abstractmethod
+    def numpy(self, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Return what a function of NumPy means."""
+
+    @abstractmethod
+    def ufunc(self, ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Mapping[str, object]) -> object:
+        """Return what a ufunc of NumPy means."""
+
+    @abstractmethod
+    def torch(self, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Return what a function of torch means."""
 
     # -- the rest of what an emitter is --------------------------------------------------------------------------------
 
@@ -586,13 +617,10 @@ class TensorTrace:
         return tile[row, col]
 
 
-_SHIFTS = ("add", "sub")
-
-
 def contracts_of(value: TensorValue) -> tuple[Contract, ...]:
     """Return the contracts that a view keeps of its array: parts of different entries are different, rising parts rise."""
     contracts = value.storage.array.contracts
-    if all(isinstance(step, tf.Pick | tf.Cut | tf.Insert) for step in value.steps):
+    if all(isinstance(step, Pick | Cut | tf.Insert) for step in value.steps):
         return contracts
     return tuple(each for each in contracts if each is Contract.INJECTIVE)
 
@@ -605,11 +633,11 @@ def place_of(view: tf.ArrayView, index: tuple[Scalar, ...]) -> tuple[Scalar, ...
     place = list(index)
     for step, before in zip(reversed(view.steps), reversed(shapes[:-1]), strict=True):
         match step:
-            case tf.Pick(dim, at):
+            case Pick(dim, at):
                 place.insert(dim, at)
-            case tf.Cut(dim, start, _, by):
+            case Cut(dim, start, _, by):
                 place[dim] = s.add(start, s.mul(place[dim], Const(by)))
-            case tf.Permute(order):
+            case Permute(order):
                 old: list[Scalar] = [Const(0)] * len(order)
                 for new, source in enumerate(order):
                     old[source] = place[new]
@@ -638,7 +666,9 @@ def _word(op: str) -> str:
 
 
 def _has_shape(value: object) -> bool:
-    return (not isinstance(value, Symbolic) and is_array(value) and getattr(value, "shape", ()) != ()) or isinstance(value, Tensor | TensorView)
+    if isinstance(value, Tensor | TensorView):
+        return True
+    return not isinstance(value, Symbolic) and is_array(value) and getattr(value, "shape", ()) != ()
 
 
 def _shown(shape: Sequence[Scalar]) -> str:

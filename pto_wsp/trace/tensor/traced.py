@@ -1,7 +1,7 @@
 """Trace a function on whole arrays: `trace_function`, and what a caller needs beside the IR.
 
     signature = signature_of(function, scope)     # once, at the decorator
-    bound = signature.bind(args, kwargs)          # each call: `bound.key` is a part of a cache's key, `CapturedNames(function).key()` another
+    bound = signature.bind(args, kwargs)          # each call: a cache's key is `bound.key` and `CapturedNames(function).key()`
     traced = trace_function(function, bound)      # for a new key alone
     result = traced.rebuild(arrays)               # arrays in the order of traced.function.results
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import FunctionType
 from typing import Any, NoReturn
 
 from pto_wsp.errors import (
@@ -40,7 +41,7 @@ from pto_wsp.trace.tensor.protocols import BodyTrace
 from pto_wsp.trace.tensor.signature import ArrayLeaf, BoundArguments, Declared, ScalarLeaf, TensorSignature
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
 from pto_wsp.trace.tensor.trace import is_tracing as is_tracing
-from pto_wsp.trace.tensor.value import Kind, Storage, TensorValue
+from pto_wsp.trace.tensor.value import ArrayRole, Storage, TensorValue
 from pto_wsp.values import dataclass
 
 
@@ -56,12 +57,12 @@ class Traced:
         return None if self.structure is None else with_leaves(self.structure, iter(results))
 
 
-def trace_function(function: Callable[..., object], bound: BoundArguments) -> Traced:
+def trace_function(function: FunctionType, bound: BoundArguments) -> Traced:
     """Trace the body of a function for arguments of these types.
 
     Raises: the errors of the body, at the user's lines: J1xx, J2xx, and those of the op table.
     """
-    code: Any = getattr(function, "__code__")  # noqa: B009
+    code = function.__code__
     trace = BodyTrace(code)
     symbols: dict[str, SymbolRef] = {}
     params: list[tuple[ArrayLeaf, Storage]] = []
@@ -72,7 +73,7 @@ def trace_function(function: Callable[..., object], bound: BoundArguments) -> Tr
             scalars.append(SymbolRef(argument.path, -1 - len(scalars), argument.dtype))
             return Symbolic(scalars[-1])
         shape = tuple(Const(n) if isinstance(n, int) else symbols.setdefault(n, SymbolRef(n, len(symbols))) for n in argument.type.extents)
-        kind = Kind.WRITTEN if argument.type.written else Kind.READ
+        kind = ArrayRole.WRITTEN if argument.type.written else ArrayRole.READ
         made = trace.storage(argument.path, shape, argument.type.dtype, kind, contracts=argument.type.contracts, named=True)
         made.span = argument.span
         params.append((argument, made))
@@ -91,20 +92,20 @@ def trace_function(function: Callable[..., object], bound: BoundArguments) -> Tr
             refuse_exit()
         results = tuple(_results(trace, function.__name__, returned))
     for argument, made in params:
-        if made.kind is Kind.WRITTEN and not made.version:
+        if made.kind is ArrayRole.WRITTEN and not made.version:
             raise LostWriteError(f"`{function.__name__}`: the InOut parameter `{argument.path}` is never written", made.span,
                                  expected=f"{argument.path}[:] = ..., or {argument.path} += ...", found="its name alone, bound or not",
                                  help="x = x + 1 makes another tensor; a parameter that is only read is no InOut")
     _name_results(trace, returned, results)
     change = _Changed(trace)
-    made = tf.TensorFunction(
-        function.__name__, tuple(tf.ArrayParam(change.array(each.array), each.kind is Kind.WRITTEN, argument.path, argument.span)
+    complete = tf.TensorFunction(
+        function.__name__, tuple(tf.ArrayParam(change.array(each.array), each.kind is ArrayRole.WRITTEN, argument.path, argument.span)
                                  for argument, each in params),
         change.body(flow.Sequence(tuple(trace.blocks.innermost.items))), tuple(change.view(value.view) for value in results),
         tuple(symbols.values()), tuple(scalars), tuple(replace(each, array=change.array(each.array)) for each in trace.constants),
         tuple(trace.assumptions), span)
     numbers = iter(range(len(results)))
-    return Traced(made, None if returned is None else _with_leaves(returned, lambda _: next(numbers)))
+    return Traced(complete, None if returned is None else _with_leaves(returned, lambda _: next(numbers)))
 
 
 def _with_leaves(value: object, leaf: Callable[[Any], object]) -> object:
@@ -115,8 +116,8 @@ def _with_leaves(value: object, leaf: Callable[[Any], object]) -> object:
     return leaf(value) if isinstance(value, ArrayLeaf | ScalarLeaf | TensorValue) else value
 
 
-def _called(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
-    code: Any = getattr(function, "__code__")  # noqa: B009
+def _called(function: FunctionType, arguments: Mapping[str, object]) -> object:
+    code = function.__code__
     places = code.co_varnames[:code.co_posonlyargcount]
     rest = {name: value for name, value in arguments.items() if name not in places}
     return function(*(arguments[name] for name in places), **rest)
@@ -138,7 +139,7 @@ def _results(trace: TensorTrace, name: str, returned: object) -> Iterator[Tensor
         return
     if isinstance(returned, TensorValue):
         trace.check_read(returned)
-        if returned.storage.kind is Kind.WRITTEN:
+        if returned.storage.kind is ArrayRole.WRITTEN:
             raise TensorResultError(f"`{name}` returns the InOut parameter `{returned.name}`, which the caller has", here_of(trace),
                                     expected="tensors that the body made", found=repr(returned), help="leave it out of the results")
         yield returned
@@ -165,7 +166,8 @@ def _name_results(trace: TensorTrace, returned: object, results: Sequence[Tensor
     several = not isinstance(returned, TensorValue)
     for number, value in enumerate(results):
         storage = value.storage
-        if not storage.named and storage.kind in (Kind.RESULT, Kind.STATE) and storage.array.name.partition("#")[0].startswith(RESULT):
+        if not storage.named and storage.kind in (ArrayRole.RESULT,
+                                                  ArrayRole.STATE) and storage.array.name.partition("#")[0].startswith(RESULT):
             storage.named = True
             wanted = f"{RESULT}[{number}]" if several else RESULT
             if storage.array.name != wanted:
@@ -183,7 +185,7 @@ class _Changed:
         self._promoted: dict[int, tf.Array] = {}
         fresh = max(trace.made, default=-1) + 1
         for number, storage in trace.made.items():
-            kept = storage.array.contracts if storage.version == 0 or storage.kind is not Kind.RESULT else ()
+            kept = storage.array.contracts if storage.version == 0 or storage.kind is not ArrayRole.RESULT else ()
             self._arrays[number] = replace(storage.array, contracts=kept)
             if storage.promoted:
                 name = trace.names.unique(f"{storage.array.name}.value")
@@ -264,7 +266,7 @@ class _Changed:
 
 # -- functions in functions --------------------------------------------------------------------------------------------
 
-def inline(function: Callable[..., object], signature: TensorSignature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
+def inline(function: FunctionType, signature: TensorSignature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
     """Return what a function on tensors gives in the body of another: its body is traced there, with symbols of its own.
 
     Raises: J109 for an argument of another type, J201 for extents of one name that are not provably equal, J102 for an InOut argument
@@ -306,6 +308,7 @@ def _inner_array(trace: TensorTrace, where: str, value: TensorValue, wanted: Ten
                                           found=repr(value), help=f"declare the outer parameter as {contract.value.capitalize()}[...]"
                                           if contract in Contract else None)
     if wanted.written and (value.readonly or not value.storage.writable or value.taken):
-        raise TensorWriteError(f"{where} is written in place, and may only be read", here(), expected="state of tt.zeros, or an InOut parameter",
+        raise TensorWriteError(f"{where} is written in place, and may only be read", here(),
+                               expected="state of tt.zeros, or an InOut parameter",
                                found=repr(value))
     return TensorValue(trace, value.storage, value.steps, value.taken, readonly=not wanted.written)

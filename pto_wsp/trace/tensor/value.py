@@ -24,7 +24,7 @@ from pto_wsp.source import Span, here
 from pto_wsp.trace.kernel.tile_value import TileOperators
 
 
-class Kind(Enum):
+class ArrayRole(Enum):
     """What an array of a body is."""
 
     READ = "parameter"
@@ -42,7 +42,7 @@ class Storage:
 
     __slots__ = ("array", "block", "kind", "named", "promoted", "span", "version")
 
-    def __init__(self, array: Array, kind: Kind, block: int, span: Span, *, named: bool = False) -> None:
+    def __init__(self, array: Array, kind: ArrayRole, block: int, span: Span, *, named: bool = False) -> None:
         self.array = array
         self.kind = kind
         self.block = block
@@ -54,10 +54,10 @@ class Storage:
     @property
     def writable(self) -> bool:
         """Whether a body may write it."""
-        return self.kind in (Kind.WRITTEN, Kind.STATE, Kind.RESULT)
+        return self.kind in (ArrayRole.WRITTEN, ArrayRole.STATE, ArrayRole.RESULT)
 
 
-class Taken:
+class TakenCopy:
     """When a copy of a storage's elements was taken: NumPy may or may not copy there, so it is used before the storage is written."""
 
     __slots__ = ("block", "span", "storage", "version", "what")
@@ -103,7 +103,7 @@ class TensorValue(TileOperators):
 
     __slots__ = ("readonly", "steps", "storage", "taken", "trace")
 
-    def __init__(self, trace: TensorWriter, storage: Storage, steps: tuple[ArrayStep, ...] = (), taken: tuple[Taken, ...] = (), *,
+    def __init__(self, trace: TensorWriter, storage: Storage, steps: tuple[ArrayStep, ...] = (), taken: tuple[TakenCopy, ...] = (), *,
                  readonly: bool = False) -> None:
         self.trace = trace
         self.storage = storage
@@ -132,7 +132,7 @@ class TensorValue(TileOperators):
         return len(self.extents)
 
     @property
-    def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def shape(self) -> tuple[Any, ...]:
         """The extents: numbers, and scalars of the function's symbols."""
         return tuple(number_of(extent) for extent in self.extents)
 
@@ -159,12 +159,12 @@ class TensorValue(TileOperators):
         return TensorValue(self.trace, self.storage, self.steps + steps, self.taken, readonly=self.readonly)
 
     @property
-    def T(self) -> TensorValue:  # type: ignore[override]
+    def T(self) -> TensorValue:
         """The view with its dimensions reversed."""
         return self.then(Permute(tuple(reversed(range(self.rank))))) if self.rank > 1 else self
 
     @property
-    def mT(self) -> TensorValue:  # type: ignore[override]
+    def mT(self) -> TensorValue:
         """The view with its last two dimensions exchanged."""
         if self.rank < 2:
             raise ValueUseError("`mT` exchanges the last two dimensions", here(), expected="two dimensions or more", found=repr(self))
@@ -286,10 +286,10 @@ class TensorValue(TileOperators):
     def __array__(self, *_: object, **__: object) -> NoReturn:
         _refuse("NumPy array", "compute with np. functions on the tensor itself; its elements are known only at run time")
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # type: ignore[override]
         return repr(self)
 
-    def __format__(self, spec: str) -> str:
+    def __format__(self, spec: str) -> str:  # type: ignore[override]
         return repr(self)
 
     def __repr__(self) -> str:

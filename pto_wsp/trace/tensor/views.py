@@ -23,9 +23,10 @@ from pto_wsp.ir.scalar import Const, Element, Scalar, print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entries.compare import where
+from pto_wsp.ops.tensors import TAKE
 from pto_wsp.source import here
 from pto_wsp.trace.tensor.trace import TensorTrace, contracts_of
-from pto_wsp.trace.tensor.value import Kind, Taken, TensorValue
+from pto_wsp.trace.tensor.value import ArrayRole, TakenCopy, TensorValue
 from pto_wsp.values import dataclass
 
 Item: TypeAlias = object
@@ -59,9 +60,9 @@ def index(trace: TensorTrace, value: TensorValue, item: Item) -> Any:
 
 def as_scalar_of(trace: TensorTrace, value: TensorValue) -> Any:
     """Return an element: of whole numbers and masks a scalar, of floats a tensor of rank 0."""
-    if not (value.dtype.is_integer or value.dtype.is_bool) or value.storage.kind is Kind.CONSTANT:
+    if not (value.dtype.is_integer or value.dtype.is_bool) or value.storage.kind is ArrayRole.CONSTANT:
         return value
-    held = Taken("an element", value.storage, trace.blocks.innermost.id)
+    held = TakenCopy("an element", value.storage, trace.blocks.innermost.id)
     return Symbolic(trace.only_element(value), (held, value.storage))
 
 
@@ -72,7 +73,7 @@ def taken_by(trace: TensorTrace, part: PartOfTensor) -> TensorValue:
     front = source.then(Permute((dim, *(k for k in range(source.rank) if k != dim)))) if dim else source
     if table.rank + source.rank - 1 > MAX_RANK:
         raise TensorIndexError(f"the result has more than {MAX_RANK} dimensions", here(), found=repr(table))
-    made = trace.apply("take", (front, table), (*table.extents, *front.extents[1:]), source.dtype)
+    made = trace.apply(TAKE, (front, table), (*table.extents, *front.extents[1:]), source.dtype)
     if dim == 0 or part.ahead:
         return made
     order = (*range(table.rank, table.rank + dim), *range(table.rank), *range(table.rank + dim, made.rank))
@@ -109,9 +110,8 @@ def _part(trace: TensorTrace, value: TensorValue, item: Item) -> PartOfTensor:
             seen_gap = seen_gap or table is not None
         elif is_table(each):
             table, table_dim = _table(trace, each), dim
-            if table.dtype.is_bool:
-                if width != value.rank or table.rank != value.rank:
-                    raise TensorIndexError("a mask has the shape of the tensor", here(), expected=repr(value), found=repr(table))
+            if table.dtype.is_bool and (width != value.rank or table.rank != value.rank):
+                raise TensorIndexError("a mask has the shape of the tensor", here(), expected=repr(value), found=repr(table))
             dim += 1
         else:
             view = pick(trace, view, dim, each)
@@ -178,19 +178,19 @@ def cut(trace: TensorTrace, view: TensorValue, dim: int, part: slice) -> TensorV
     if isinstance(extent, Const) and all(bound is None or isinstance(bound, Const) for bound in (start, stop)):
         first, behind, by = slice(_int(start), _int(stop), step).indices(int(extent.value))
         count = len(range(first, behind, by))
-        low, high = (first, first + (count - 1) * by + 1) if by > 0 else (first + (count - 1) * by, first + 1)
+        least, most = (first, first + (count - 1) * by + 1) if by > 0 else (first + (count - 1) * by, first + 1)
         if count == 0:
-            low, high = 0, 0
-        made = view.then(Cut(dim, Const(low), Const(high), abs(by) if count > 1 else 1)) if (low, high, abs(by)) != (0, extent.value, 1) \
-            else view
+            least, most = 0, 0
+        whole = (least, most, abs(by)) == (0, extent.value, 1)
+        made = view if whole else view.then(Cut(dim, Const(least), Const(most), abs(by) if count > 1 else 1))
         return made.then(tf.Flip(dim)) if by < 0 else made
     if step < 0:
         if start is None and stop is None:
-            whole = view.then(tf.Flip(dim))
-            return whole if step == -1 else whole.then(Cut(dim, Const(0), extent, -step))
+            turned = view.then(tf.Flip(dim))
+            return turned if step == -1 else turned.then(Cut(dim, Const(0), extent, -step))
         raise TensorIndexError("a slice with a negative step has constant bounds, of an extent that is a number", here(),
                                expected="x[::-1], or x[a:b][::-1]", found=_shown([part]))
-    low = Const(0) if start is None else _clipped(trace, _from_end(start, extent), extent)
+    low: Scalar = Const(0) if start is None else _clipped(trace, _from_end(start, extent), extent)
     if stop is None:
         return view.then(Cut(dim, low, extent, step)) if (low, step) != (Const(0), 1) else view
     high = _end(trace, low, _from_end(stop, extent), extent, start, stop)
@@ -280,11 +280,12 @@ def check_writable(value: TensorValue) -> None:
     """
     if value.taken:
         what = value.taken[0].what
-        raise TensorWriteError(f"{what} is a value of its own, whether NumPy copies or not", here(), expected="a view, or state of tt.zeros",
+        raise TensorWriteError(f"{what} is a value of its own, whether NumPy copies or not", here(),
+                               expected="a view, or state of tt.zeros",
                                found=repr(value), also=[("taken", value.taken[0].span)],
                                help=f"write `{value.taken[0].storage.array.name}` itself, or a copy in state")
     if value.readonly or not value.storage.writable:
-        kind = "an In parameter" if value.readonly or value.storage.kind is Kind.READ else "a constant"
+        kind = "an In parameter" if value.readonly or value.storage.kind is ArrayRole.READ else "a constant"
         raise TensorWriteError(f"`{value.name}` is {kind}, which is only read", here(), found=repr(value),
                                expected="state of tt.zeros, a value that the body made, or an InOut parameter",
                                help=f"x = x + 1 makes a new tensor; InOut[...] declares a parameter that is written: `{value.name}`"
@@ -298,7 +299,8 @@ def put(trace: TensorTrace, target: TensorValue, new: object) -> None:
         value = _trimmed(value, target.rank)
         shape = trace.joined_shapes(f"`{target.name}[...] =`", [(repr(target), target.extents), (repr(value), value.extents)])
         if len(shape) > target.rank or not all(trace.are_same(a, b) for a, b in zip(shape, target.extents, strict=True)):
-            raise ExtentError(f"`{target.name}[...] =`: the value is larger than the part", here(), expected=repr(target), found=repr(value))
+            raise ExtentError(f"`{target.name}[...] =`: the value is larger than the part", here(), expected=repr(target),
+                              found=repr(value))
         value = _apart(trace, value, target)
     _append(trace, target, value, None, False)
 
@@ -374,7 +376,7 @@ def _append(trace: TensorTrace, target: TensorValue, value: TensorValue | Scalar
     trace.blocks.append(tf.Put(target.view, value.view if isinstance(value, TensorValue) else value,
                                None if table is None else table.view, add, trace.group, here()))
     storage.version += 1
-    if storage.kind is Kind.RESULT:
+    if storage.kind is ArrayRole.RESULT:
         storage.promoted = True
     trace.blocks.innermost.written.add(storage)
 
