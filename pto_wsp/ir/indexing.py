@@ -190,7 +190,9 @@ def _groups(old: Sequence[s.Scalar], new: Sequence[s.Scalar]) -> list[tuple[int,
                     end += 1
         groups.append((first, last, at, end))
         first, at = last, end
-    if first < len(old) or at < len(new):         # extents of 1 at the end
+    if first == len(old) and at < len(new) and not isinstance(old[-1], s.Const):       # extents of 1 behind one that a run tells
+        groups.append((first, first, at, len(new)))
+    elif first < len(old) or at < len(new):       # extents of 1 at the end
         before = groups.pop()
         groups.append((before[0], len(old), before[2], len(new)))
     return groups

@@ -30,6 +30,7 @@ from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Ma
 from pto_wsp.passes.tensor.effects import highest_id
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.kernel_text import RESERVED, KernelCall, ModuleLine, identifier, kernel_of
+from pto_wsp.passes.tensor.own_results import in_shape_of_results, with_own_results
 from pto_wsp.passes.tensor.partition import bounds_of_symbols
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, scalar_text
@@ -142,7 +143,7 @@ class _Module:
     """Prints one module."""
 
     def __init__(self, function: TensorFunction) -> None:
-        self._function = _with_results(function)
+        self._function = in_shape_of_results(with_own_results(function, of_state=True))
         self._homes = plan_scratch(self._function)
         self._limits = ExtentLimits(bounds_of_symbols(function))
         wanted = {identifier(_kernel_name(part)) for parts in self._homes.segments.values() for part in parts if isinstance(part, Run)}
@@ -184,8 +185,9 @@ class _Module:
         inputs = tuple(ModuleTensor(name, param.path or param.array.name, param.array, self._variable(name, self._names))
                        for name, param in params)
         results = tuple(names.take("out" if k == 0 else f"out_{k}") for k in range(len(self._function.results)))
-        return (*inputs, *(ModuleTensor(name, name, view.array, self._variable(name, self._names), True)
-                           for name, view in zip(results, self._function.results, strict=True)))
+        outputs = tuple(ModuleTensor(name, name, replace(view.array, shape=view.shape), self._variable(name, self._names), True)
+                        for name, view in zip(results, self._function.results, strict=True))
+        return (*inputs, *outputs)
 
     def _variable(self, wanted: str, names: Names) -> str:
         """Return a variable of the workload: the name, or `name_tensor` where a kernel is called so."""
@@ -409,27 +411,6 @@ def _plain(text: str, span: Span = UNKNOWN) -> list[ModuleLine]:
 
 
 # -- before printing ---------------------------------------------------------------------------------------------------
-def _with_results(function: TensorFunction) -> TensorFunction:
-    """Return a function each of whose results is an array of its own: a view, a parameter, or what is returned twice is copied."""
-    given = {param.array.id for param in function.params} | {constant.array.id for constant in function.constants}
-    top = {array.id for item in function.body.items if isinstance(item, flow.Do) for array in _defined(item.leaf)}
-    seen: set[int] = set()
-    results: list[ArrayView] = []
-    items = list(function.body.items)
-    next_id = highest_id(function)
-    for view in function.results:
-        array = view.array
-        if not view.steps and array.id not in given | seen and array.id in top:
-            seen.add(array.id)
-            results.append(view)
-            continue
-        next_id += 1
-        copy = Array(next_id, f"{array.name}.copy", view.shape, array.dtype)
-        items += [flow.Do(Make(copy, None, function.span)), flow.Do(Put(ArrayView(copy), view, group=copy.name, span=function.span))]
-        results.append(ArrayView(copy))
-    return replace(function, body=replace(function.body, items=tuple(items)), results=tuple(results))
-
-
 def _defined(leaf: Any) -> Iterable[Array]:
     return (leaf.array,) if isinstance(leaf, Make) else getattr(leaf, "results", ())
 

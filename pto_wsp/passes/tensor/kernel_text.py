@@ -286,9 +286,18 @@ class _KernelPrinter:
     def _make(self, make: Make) -> None:
         dims = self.limits.dims(make.array.shape)
         value = KernelValue(self.name(make.array.name), dims, usual(len(dims)), make.array.dtype)
-        fill = "" if make.fill is None else f", init={number_text(make.fill)}"
+        number = make.fill if make.fill is not None or not self._needs_number(make.array) else 0
+        fill = "" if number is None else f", init={number_text(bool(number) if make.array.dtype.is_bool else number)}"
         self.line(f"{value.text} = pto.alloc({shape_text(value.tile_shape)}, {self.dtype(make.array.dtype)}{fill})")
         self._values[make.array.id] = value
+
+    def _needs_number(self, array: Array) -> bool:
+        """Tell whether a buffer needs a first number though the function gives none: its first write is no write of the whole buffer."""
+        for item in self._run.items:
+            for leaf in flow.leaves(item):
+                if isinstance(leaf, Put) and leaf.target.array.id == array.id:
+                    return bool(leaf.target.steps) or not isinstance(item, flow.Do)
+        return True
 
     def _apply(self, statement: Apply) -> None:
         operands: list[KernelValue | Scalar] = [self.read(operand) if isinstance(operand, ArrayView) else operand
@@ -513,11 +522,13 @@ def no_form(problem: NoTile, span: Span) -> NoTileFormError:
 def binding(flat: Flat, tensor: str, text_of: Callable[[Scalar], str], varies: Callable[[Scalar], bool]) -> str:
     """Return the view that a task binds, as text of the workload; what varies inside of the task stays whole."""
     text = tensor
+    if not flat.dims:
+        return f"{text}.reshape(1, 1)"
     if flat.shape is not None:
         text += f".reshape({', '.join(map(text_of, flat.shape))})"
     if any(one.within is not None for one in flat.dims):
         text += _bracket([":" if one.within is None else f"{text_of(one.within[0])}:{text_of(one.within[1])}" for one in flat.dims])
-    bound = flat.bound if flat.bound else ((len(flat.dims) - 1,) if flat.dims else ())
+    bound = flat.bound or (len(flat.dims) - 1,)
     entries: list[str] = []
     limits: list[str] = []
     for at, one in enumerate(flat.dims):

@@ -15,6 +15,7 @@ from pto_wsp.ops.table import ENTRIES
 from pto_wsp.passes.pipeline import Level, Observer, Pass, run_passes
 from pto_wsp.passes.tensor.choose_tiles import choose_tiles
 from pto_wsp.passes.tensor.cut_tiles import cut_tiles
+from pto_wsp.passes.tensor.own_results import own_results
 from pto_wsp.passes.tensor.partition import partition
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.simplify import simplify, verify_after_simplify
@@ -36,6 +37,8 @@ TensorPass = Pass[PlannedFunction, TensorContext]
 TensorObserver = Observer[PlannedFunction]
 
 TENSOR_PASSES: tuple[TensorPass, ...] = (
+    # each result is an array of the body's own
+    Pass("own_results", TENSOR, own_results, required="results are fresh arrays that share no memory"),
     # no value is computed twice or unread, views are short
     Pass("simplify", TENSOR, simplify, verify_after_simplify),
     # sums that the plan splits are sums of pieces
