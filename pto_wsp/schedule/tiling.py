@@ -395,7 +395,7 @@ def _lines(plan: TilePlan) -> Iterator[str]:
     rows = [PLAN_HEAD, *(cells for cells, _ in group_rows(plan))]
     reasons = ["", *(reason for _, reason in group_rows(plan))]
     if len(rows) > 1:
-        widths = [max(len(row[k]) for row in rows) for k in range(len(PLAN_HEAD))]
+        widths = [max(len(row[k]) for row in rows) if any(row[k] for row in rows[1:]) else 0 for k in range(len(PLAN_HEAD))]
         for row, reason in zip(rows, reasons, strict=True):
             cells = [cell.ljust(width) if k < len(row) - 1 else cell.rjust(width)
                      for k, (cell, width) in enumerate(zip(row, widths, strict=True)) if width]
