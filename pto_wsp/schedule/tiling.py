@@ -14,6 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import field, replace
 from os import PathLike
 from pathlib import Path
@@ -21,7 +23,7 @@ from typing import TypeAlias
 
 from pto_wsp.calls import user_calls
 from pto_wsp.doors import Displayed
-from pto_wsp.errors import PlanEntryError, PlanFileError, PlanUseError
+from pto_wsp.errors import PlanEntryError, PlanFileError, PlanNameError, PlanUseError, raise_all
 from pto_wsp.schedule.tiling_entries import (
     KEYS,
     SHORT,
@@ -41,6 +43,7 @@ from pto_wsp.values import dataclass
 from pto_wsp.wording import counted
 
 Said: TypeAlias = Mapping[str, object]
+Place: TypeAlias = tuple[str, str, str]
 _NO_COST = "–"
 
 
@@ -48,11 +51,12 @@ _NO_COST = "–"
 class Planner:
     """What makes the entries of one function: its names, and `choose`, which adds to a plan what it does not say.
 
-    `choose` raises J304 for what does not fit, and what its passes refuse.
+    `choose` raises J304 for what does not fit, and what its passes refuse. `reads_all`: its passes read each entry that has an effect.
     """
 
     names: PlanNames
     choose: Callable[[TilePlan], TilePlan]
+    reads_all: bool = True
 
 
 @user_calls(leave_out=("said", "with_choice", "with_cost", "used_with"))
@@ -94,6 +98,7 @@ class TilePlan(Displayed):
         places = [(name, axis), *also]
         best: tuple[int, int] | None = None
         found: PlanEntry | None = None
+        read = _READ.get()
         for entry in self.entries:
             if entry.key != key:
                 continue
@@ -103,6 +108,8 @@ class TilePlan(Displayed):
                 exact = entry.name == one
                 if not exact and not (entry.by_hand and key != "groups" and (match_of(entry.name, one) >= 0 or (not entry.name and axis))):
                     continue
+                if read is not None:
+                    read.add(entry.place)
                 rank = 4 if exact and entry.by_hand else 3 if exact else 2 + min(1, match_of(entry.name, one)) if entry.name else 1
                 if best is None or (rank, -order) > best:
                     best, found = (rank, -order), entry
@@ -132,7 +139,7 @@ class TilePlan(Displayed):
         by_hand = [entry for entry in self.entries if entry.by_hand]
         checked = {entry.place: found for entry, found in zip(by_hand, checked_entries(by_hand, planner.names), strict=True)}
         entries = tuple(checked.get(entry.place, entry) if entry.by_hand else entry for entry in self.entries)
-        return replace(planner.choose(replace(self, entries=entries, planner=None)), planner=planner)
+        return _chosen(replace(self, entries=entries), planner)
 
     # -- for people ----------------------------------------------------------------------------------------------------
     def but(self, *, tiles: Said | None = None, groups: Said | None = None, inner: Said | None = None, batch: Said | None = None,
@@ -159,9 +166,7 @@ class TilePlan(Displayed):
             entries = (*(entry for entry in entries if not entry.by_hand),
                        *checked_entries((entry for entry in entries if entry.by_hand), names))
         made = replace(self, entries=entries, costs=() if changed else self.costs)
-        if self.planner is None:
-            return made
-        return replace(self.planner.choose(replace(made, planner=None)), planner=self.planner)
+        return made if self.planner is None else _chosen(made, self.planner)
 
     def diff(self, other: TilePlan) -> TilePlanDifference:
         """Return what this plan says otherwise than another, entry by entry, with what the groups cost.
@@ -276,6 +281,42 @@ class TilePlan(Displayed):
         return "\n".join(_lines(self))
 
 
+# -- choosing ----------------------------------------------------------------------------------------------------------
+_READ: ContextVar[set[Place] | None] = ContextVar("pto_wsp_plan_read", default=None)
+_READ_AT_ONCE = frozenset({"groups", "tunables"})      # keys that passes read as a whole
+
+
+@contextmanager
+def entries_read() -> Iterator[set[Place]]:
+    """Collect the places of the entries that `said` finds meanwhile."""
+    found: set[Place] = set()
+    token = _READ.set(found)
+    try:
+        yield found
+    finally:
+        _READ.reset(token)
+
+
+def _chosen(plan: TilePlan, planner: Planner) -> TilePlan:
+    """Return a plan with all choices of a planner.
+
+    Raises: J302 for entries by hand that no pass asks for: they would change nothing.
+    """
+    with entries_read() as read:
+        made = planner.choose(replace(plan, planner=None))
+    if planner.reads_all:
+        raise_all([_unread(entry, made) for entry in plan.entries
+                   if entry.by_hand and entry.key not in _READ_AT_ONCE and entry.place not in read])
+    return replace(made, planner=planner)
+
+
+def _unread(entry: PlanEntry, plan: TilePlan) -> PlanNameError:
+    others = [f"{one.axis} of {one.name}" for one in plan.entries if one.key == entry.key and one.axis and not one.by_hand]
+    return PlanNameError(f"{entry} changes nothing", here(), found="no kernel asks for it",
+                         expected=f"an axis that is there: {', '.join(others[:8])}" if others else "an entry that a kernel asks for",
+                         help=f"print(plan) shows what each kernel has; this is for {KEYS[entry.key]}")
+
+
 def _all_of(given: object, kind: type) -> bool:
     return isinstance(given, tuple) and all(isinstance(one, kind) for one in given)
 
@@ -354,7 +395,7 @@ def _lines(plan: TilePlan) -> Iterator[str]:
     rows = [PLAN_HEAD, *(cells for cells, _ in group_rows(plan))]
     reasons = ["", *(reason for _, reason in group_rows(plan))]
     if len(rows) > 1:
-        widths = [max(len(row[k]) for row in rows) for k in range(len(PLAN_HEAD))]
+        widths = [max(len(row[k]) for row in rows) if any(row[k] for row in rows[1:]) else 0 for k in range(len(PLAN_HEAD))]
         for row, reason in zip(rows, reasons, strict=True):
             cells = [cell.ljust(width) if k < len(row) - 1 else cell.rjust(width)
                      for k, (cell, width) in enumerate(zip(row, widths, strict=True)) if width]

@@ -41,7 +41,7 @@ def choose(plan: TilePlan) -> TilePlan:
         GroupCost("out", ("matmul",), "cube", (), 192, 3000000 * 128 // rows.value))
 
 
-PLANNER = Planner(NAMES, choose)
+PLANNER = Planner(NAMES, choose, reads_all=False)
 
 
 @pytest.fixture(name="plan")
@@ -235,7 +235,8 @@ def test_a_plan_comes_back_from_its_file(plan: TilePlan, tmp_path: Path) -> None
 
 def test_a_loaded_plan_follows_what_was_chosen_then(plan: TilePlan, tmp_path: Path) -> None:
     loaded = TilePlan.load(plan.save(tmp_path / "plan.json"))
-    other = Planner(NAMES, lambda chosen: chosen.with_choice("tiles", "normed", "t", 1, "").with_choice("order", "out", "", ("t",), ""))
+    other = Planner(NAMES, lambda chosen: chosen.with_choice("tiles", "normed", "t", 1, "").with_choice("order", "out", "", ("t",), ""),
+                    reads_all=False)
     used = loaded.used_with("rmsnorm_linear", other)
     assert used.said("tiles", "normed", "t").value == 4 and used.said("order", "out").value == ("t",)
 

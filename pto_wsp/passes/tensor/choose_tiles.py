@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pto_wsp.errors import PlanFitError
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tensor_function import Body, TensorFunction
@@ -19,7 +18,7 @@ from pto_wsp.passes.tensor.group_costs import COPY, axis_names, group_costs, sai
 from pto_wsp.passes.tensor.groups import KernelGroup, group_of
 from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
-from pto_wsp.passes.tensor.tile_costs import rank_tiles
+from pto_wsp.passes.tensor.tile_costs import fit_error, rank_tiles
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_file import GroupCost
 from pto_wsp.source import Span
@@ -58,8 +57,7 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, context: TensorContex
     ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch)
     chosen = ranking.chosen
     if chosen is None:
-        raise PlanFitError(f"group `{name}`: no tiles of it fit", _line_of(group), expected=f"tiles that fit {context.arch.name}",
-                         found=str(ranking.refused), help="take axes apart that are whole in a task, or name a group of fewer values")
+        raise fit_error(name, costs.axes, costs.values, costs.ops, context.arch, ranking.refused, _line_of(group))
     tiles = {axis.name: axis.given or chosen.tiles[axis.name] for axis in costs.axes}
     for axis in group.tiled:
         if said_of(plan, "tiles", name, group, axis) is None:

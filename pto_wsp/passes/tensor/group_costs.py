@@ -41,13 +41,20 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
             for k, axis in enumerate(group.axes.of_view(statement.target)):
                 if axis is not None and axis not in names and str(k) not in names.values():
                     names[axis] = str(k)
+    for view in (view for statement in group.statements for view in reversed(list(views_read(statement)))):
+        if view.array.id not in group.local and not view.steps:      # a summed axis is one of what is read: `w:0`
+            for k, axis in enumerate(group.axes.of_view(view)):
+                if axis is not None:
+                    names.setdefault(axis, f"{view.array.name}:{k}")
     others = [axis for axis in (*group.tiled, *group.whole) if axis not in names]
     for k, axis in enumerate(sorted(others, key=repr)):
         names[axis] = f"inner{k or ''}"
+    symbols: set[str] = set()
     for axis in names:
         extent = group.axes.extent(axis)
-        if isinstance(extent, SymbolRef):
+        if isinstance(extent, SymbolRef) and extent.name not in symbols:
             names[axis] = extent.name
+            symbols.add(extent.name)
     return names
 
 
@@ -116,6 +123,9 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
     def axis_of(axis: Dim, key: str) -> TileAxis:
         said = said_of(plan, key, name, group, axis)
         given = said.first if said is not None and isinstance(said.first, int) else None if axis in (rows, columns, walked) else 1
+        tails = said_of(plan, "tails", name, group, axis) if key == "tiles" and said is None else None
+        if tails is not None and isinstance(tails.first, tuple) and isinstance(tails.first[0], int):
+            given = tails.first[0]
         if key == "inner" and given is None and group.walked is None and (context.arch.neutral or context.arch.cores.shared):
             given = extents[axis]       # a CPU sums a long axis in one piece: its caches bound no tile
         return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given)

@@ -19,6 +19,7 @@ Cost is that of `arch.overlap`, coarsely: pipes overlap inside a loop of steps, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from math import ceil, log2, prod
@@ -30,9 +31,11 @@ import numpy.typing as npt
 
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
+from pto_wsp.errors import PlanFitError, SourcePosition
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entry import Unit, Work
 from pto_wsp.ops.table import TABLE
+from pto_wsp.source import here
 from pto_wsp.values import dataclass
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -219,6 +222,29 @@ def check_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Seque
     grid = candidates_of(axes, values, ops)
     grid_tiles = {axis.name: np.array(column, np.float64) for axis, column in zip(axes, zip(*grid, strict=True), strict=True)}
     return group.misfit(tiles, grid, group.fits(group.needs(grid_tiles, len(grid)), len(grid)))
+
+
+def fit_error(group: str, axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch,
+              refused: Misfit | None, span: SourcePosition) -> PlanFitError:
+    """Return the error about a group of which no tiles fit: what lives in the memory, and the largest extents of what the plan gives.
+
+    `span`: the line that the group computes; where the plan gives extents, the report is at the line that uses the plan.
+    """
+    given = [axis for axis in axes if axis.given is not None and axis.given != 1]
+    notes = [] if refused is None else [f"who lives in {refused.memory} then:", *(
+        f"{size:>12,}  {name.rpartition('.')[0] or name} {shape}" for name, size, shape in refused.tenants)]
+    largest = []
+    for axis in given:
+        free = [replace(one, given=None) if one is axis else one for one in axes]
+        found = rank_tiles(free, values, ops, arch, most=MOST_CANDIDATES).choices
+        most = max((choice.tiles[axis.name] for choice in found), default=0)
+        largest.append(f"{axis.name}={most}" if most else f"no {axis.name} at all")
+    return PlanFitError(f"group `{group}`: {'these tiles do not fit' if given else 'no tiles of it fit'}", here() if given else span,
+                        expected=f"the largest that fits, with the others as they are: {', '.join(largest)}" if largest else
+                        f"tiles that fit {arch.name}", found=None if refused is None else str(refused), notes=notes,
+                        help="take a smaller extent, or let the compiler choose" if given else
+                        "take apart the axes that are whole in a task, or name a group of fewer values",
+                        also=(("the group computes this", span),) if given else ())
 
 
 # -- candidates --------------------------------------------------------------------------------------------------------
