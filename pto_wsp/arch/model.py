@@ -167,7 +167,8 @@ class Links(Model):
 
     bandwidth_bytes_per_cycle: Throughput | None = Field(
         default=None, description="Of one link in one direction. Source: `source`; None: `elements_per_cycle`.")
-    elements_per_cycle: Throughput | None = Field(default=None, description="Of one link, for every dtype. Source: by definition 1 for `unit`.")
+    elements_per_cycle: Throughput | None = Field(default=None,
+                                                  description="Of one link, for every dtype. Source: by definition 1 for `unit`.")
     latency_cycles: Cycles = Field(default=0, description="Between the begin of a copy and its first byte. Source: `source`, 0 for `unit`.")
     topology: Literal["all", "ring", "torus"] = Field(
         default="all", description="Between which ranks there are links: all pairs, neighbours of a ring of all ranks, or neighbours along "

@@ -12,6 +12,13 @@ class LayoutError(PtoError):
     fix = "Move one of them first: relayout(b, layout); a Partial tensor takes allreduce or reduce_scatter."
 
 
+class LayoutShapeError(LayoutError):
+    code = "M105"
+    cause = "A layout is made wrongly, or says of other dimensions than its tensor has; or a tensor has no layout where it needs one."
+    example = "Tensor(np.zeros((4, 4), np.float32), layout=TensorLayout.sharded(0, 3, \"x\"))"
+    fix = "Say of each dimension whether it is cut: TensorLayout.sharded(dim=0, rank=2, mesh_axis=\"x\"), TensorLayout.replicated(2)."
+
+
 class MeshError(PtoError):
     code = "M102"
     cause = "A mesh is made wrongly, or a workload uses a mesh, an axis or a rank that there is not."

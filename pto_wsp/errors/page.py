@@ -20,6 +20,7 @@ STAGES = MappingProxyType({
     "T": "Types: arguments, operands, indices",
     "D": "Data: tensors and the arrays behind them",
     "W": "Workloads: structure, pipelines, races",
+    "M": "Meshes: layouts, ranks, collectives",
     "S": "Schedules: directives, keys, calendars, the search",
     "C": "Compiling: targets, options, artifacts, the command",
     "R": "Runs: bindings, checks at run time, the sanitizer",

@@ -66,7 +66,8 @@ class Mesh(Counted):
             raise MeshError("a mesh has at least one axis", here(), expected="Mesh(x=2), or Mesh(x=2, y=4)")
         for name, size in axes.items():
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                raise MeshError(f"axis `{name}` of a mesh has no size", here(), expected="a whole number, at least 1", found=f"{size!r:.60}")
+                raise MeshError(f"axis `{name}` of a mesh has no size", here(), expected="a whole number, at least 1",
+                                found=f"{size!r:.60}")
         self.axes = tuple((name, int(size)) for name, size in axes.items())
         if self.size > MAX_RANKS:
             raise MeshError("a mesh has too many ranks", here(), expected=f"at most {MAX_RANKS}", found=f"{self.size}")

@@ -30,7 +30,7 @@ from pto_wsp.calls import bind, user_calls
 from pto_wsp.doors import Displayed
 from pto_wsp.errors import (
     ArgumentKindError,
-    LayoutError,
+    LayoutShapeError,
     TensorDataError,
     TensorSignatureError,
     UnknownNameError,
@@ -271,7 +271,7 @@ class Tensor(TensorView):
 
         `layout`: which part of it each rank of a mesh holds; `on(rank)` is a rank's part, in place in the array.
 
-        Raises: D101 for a mismatch, or for data that is not an array in host memory; D102 for a dtype that DType does not have; M101 for a
+        Raises: D101 for a mismatch, or for data that is not an array in host memory; D102 for a dtype that DType does not have; M105 for a
         layout of another number of dimensions, and for a partial one of an array.
         """
         given, dtype = dtype, DType.of(dtype)
@@ -377,7 +377,7 @@ class Tensor(TensorView):
         """Return the part of a tensor with a layout that a rank of the mesh holds: `A.on(r)` in `for r in P(mesh)`, or `A.on(0)`.
 
         The last shards may have fewer rows than the others, or none: such a view is clipped to the rows of a full shard.
-        Raises: M101 for a tensor without a layout; M102 where no mesh is known, and for a rank that there is not.
+        Raises: M105 for a tensor without a layout; M102 where no mesh is known, and for a rank that there is not.
         """
         mesh, _ = known_mesh(f"`{self.ref.shown}.on(...)`")
         node = as_scalar(rank)
@@ -388,11 +388,12 @@ class Tensor(TensorView):
     def part(self, mesh: Mesh, at: Sequence[int | Symbolic]) -> TensorView:
         """Return the part that the rank at a position along each axis of a mesh holds.
 
-        Raises: M101 for a tensor without a layout, and for a shard of a partial tensor's array.
+        Raises: M105 for a tensor without a layout, and for a shard of a partial tensor's array.
         """
         if self.layout is None:
-            raise LayoutError(f"`{self.ref.shown}` says nothing of ranks", here(), found=repr(self),
-                              expected="a tensor with a layout", help="Tensor(array, layout=TensorLayout.replicated(rank)), or a sharded one")
+            raise LayoutShapeError(f"`{self.ref.shown}` says nothing of ranks", here(), found=repr(self),
+                              expected="a tensor with a layout",
+                              help="Tensor(array, layout=TensorLayout.replicated(rank)), or a sharded one")
         layout = self.layout.named_on(mesh)
         cut_by = {axis: dim for dim, one in enumerate(layout.dist) for axis in ([one.axis] if isinstance(one, Shard) else [])}
         free = [k for k, (name, size) in enumerate(mesh.axes) if name not in cut_by and size > 1]
@@ -414,7 +415,7 @@ class Tensor(TensorView):
             if not isinstance(size, int) or size % n:
                 limits[dim] = shard_rows(size, n)
         if any(isinstance(limit, int) and limit == 0 for limit in limits):
-            raise LayoutError(f"`{self.ref.shown}` has no rows to cut", here(), found=repr(self))
+            raise LayoutShapeError(f"`{self.ref.shown}` has no rows to cut", here(), found=repr(self))
         return part if limits == [None] * part.rank else part.clip(*limits)
 
     def _copies(self, mesh: Mesh, sizes: Sequence[int], *, is_partial: bool) -> Tensor:
@@ -452,7 +453,7 @@ class Tensor(TensorView):
 
         `layout`: which part of it each rank of a mesh holds; such a tensor is made at the top of a workload, or outside of it.
 
-        Raises: D101 for a shape that is none, and for an extent that depends on anything else; M101 for a layout that does not fit, and
+        Raises: D101 for a shape that is none, and for an extent that depends on anything else; M105 for a layout that does not fit, and
         for a layout of a tensor that a body makes.
         """
         watcher = _watcher.get()
@@ -460,7 +461,7 @@ class Tensor(TensorView):
         if body is None:
             tensor = Tensor(None, shape, dtype, name, layout)
         elif layout is not None:
-            raise LayoutError("a tensor with a layout is made in a body", here(), found=repr(layout),
+            raise LayoutShapeError("a tensor with a layout is made in a body", here(), found=repr(layout),
                               help="make it in front of the loops; a tensor without a layout belongs to the rank whose body makes it")
         else:
             extents, cuts = _sizes(shape, in_body=True)
@@ -596,12 +597,16 @@ def _as_number(extent: int | Symbolic) -> int | Symbolic:
 
 
 def _check_layout(layout: object, rank: int, *, has_data: bool) -> TensorLayout:
-    if not isinstance(layout, TensorLayout) or layout.rank != rank:
-        raise LayoutError("a layout says of each dimension of its tensor whether it is cut", here(), expected=f"a TensorLayout of rank {rank}",
+    if not isinstance(layout,
+                      TensorLayout) or layout.rank != rank:
+        raise LayoutShapeError("a layout says of each dimension of its tensor whether it is cut", here(),
+                          expected=f"a TensorLayout of rank {rank}",
                           found=f"{layout!r:.100}", help=f"TensorLayout.sharded(dim=0, rank={rank}), TensorLayout.replicated({rank})")
     if has_data and layout.partial:
-        raise LayoutError("an array holds a whole tensor, and this layout is partial", here(), found=repr(layout),
-                          expected="a sharded or a replicated layout", help="Tensor.empty(shape, dtype, layout=...) has a term for each rank")
+        raise LayoutShapeError("an array holds a whole tensor, and this layout is partial", here(),
+                          found=repr(layout),
+                          expected="a sharded or a replicated layout",
+                          help="Tensor.empty(shape, dtype, layout=...) has a term for each rank")
     return layout
 
 

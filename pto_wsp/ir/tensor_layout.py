@@ -12,18 +12,15 @@ TensorLayout(R, R; Partial('x', 'sum'))
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from pto_wsp.calls import user_calls
-from pto_wsp.errors import LayoutError
+from pto_wsp.errors import LayoutError, LayoutShapeError
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.mesh import Mesh
-from pto_wsp.ir.symbolic import ceildiv, maximum, minimum
+from pto_wsp.ir.symbolic import Symbolic, ceildiv, minimum
 from pto_wsp.source import UNKNOWN, Span, here
 from pto_wsp.values import dataclass
-
-if TYPE_CHECKING:
-    from pto_wsp.ir.symbolic import Symbolic
 
 MeshAxis: TypeAlias = "str | int"
 Reduction: TypeAlias = Literal["sum", "max", "min"]
@@ -73,11 +70,11 @@ class TensorLayout:
 
         Raises: M101 for anything else, and for a mesh axis that is used twice.
         """
-        if isinstance(dist, str) or not isinstance(dist, Sequence) or not all(isinstance(one, Replicate | Shard) for one in dist):
-            raise LayoutError("a layout says of each dimension whether it is cut", here(), found=f"{dist!r:.100}",
+        if not isinstance(dist, list | tuple) or not all(isinstance(one, Replicate | Shard) for one in dist):
+            raise LayoutShapeError("a layout says of each dimension whether it is cut", here(), found=f"{dist!r:.100}",
                               expected="a Replicate() or Shard(axis) for each", help="TensorLayout.sharded(dim=0, rank=2, mesh_axis=\"x\")")
         if not all(isinstance(one, Partial) and one.op in _REDUCTIONS for one in partial):
-            raise LayoutError("a tensor is partial over axes of the mesh", here(), found=f"{partial!r:.100}",
+            raise LayoutShapeError("a tensor is partial over axes of the mesh", here(), found=f"{partial!r:.100}",
                               expected=f"Partial(axis, op), op one of {', '.join(_REDUCTIONS)}")
         self.dist, self.mem = tuple(dist), mem
         self.partial = tuple(sorted(partial, key=lambda one: str(one.axis)))
@@ -86,7 +83,7 @@ class TensorLayout:
             _check_axis(axis)
         twice = next((axis for k, axis in enumerate(self.axes) if axis in self.axes[:k]), None)
         if twice is not None:
-            raise LayoutError(f"a layout uses mesh axis {twice!r} twice", here(), found=repr(self),
+            raise LayoutShapeError(f"a layout uses mesh axis {twice!r} twice", here(), found=repr(self),
                               help="an axis cuts one dimension, or holds partial results, or neither")
 
     @staticmethod
@@ -199,7 +196,7 @@ class TensorLayout:
         Raises: M101 for fewer than two dimensions, for an inner dimension that is not cut alike, for an axis that would be used twice.
         """
         if self.rank < 2 or other.rank < 2:
-            raise LayoutError("a matrix product takes two dimensions", here(), found=f"{self!r} and {other!r}")
+            raise LayoutShapeError("a matrix product takes two dimensions", here(), found=f"{self!r} and {other!r}")
         if (self.partial or other.partial) and not (self.is_replicated or other.is_replicated):
             raise _mismatch("a partial tensor is multiplied", self, other, "a replicated operand on the other side",
                             "allreduce the partial one first")
@@ -221,10 +218,10 @@ class TensorLayout:
         if op not in _REDUCTIONS:
             raise LayoutError(f"`{op}` along a cut dimension has no partial result" if isinstance(self.dist[at], Shard) else
                               "this is no reduction of a layout", here(), found=f"{op!r:.60} of {self!r}", expected=", ".join(_REDUCTIONS),
-                              help=f"relayout to {self.with_dim(at, Replicate())!r} first", also=self._line("made here"))
+                              help=f"relayout to {self.with_dim(at, Replicate())!r} first", also=self.made_at("made here"))
         if any(one.op != op for one in self.partial):
             raise LayoutError(f"a partial {self.partial[0].op} is reduced by {op}", here(), found=repr(self), help="allreduce it first",
-                              also=self._line("made here"))
+                              also=self.made_at("made here"))
         cut = self.dist[at]
         rest = (*self.dist[:at], *((Replicate(),) if keeps else ()), *self.dist[at + 1:])
         return self._like(rest, (*self.partial, *((Partial(cut.axis, op),) if isinstance(cut, Shard) else ())))
@@ -238,7 +235,8 @@ class TensorLayout:
         self._refuse_partial(what)
         if isinstance(self.dist[at], Shard):
             raise LayoutError(f"{what} along dimension {at}, which is cut", here(), expected="a dimension that every rank holds whole",
-                              found=repr(self), help=f"relayout to {self.with_dim(at, Replicate())!r} first", also=self._line("made here"))
+                              found=repr(self), help=f"relayout to {self.with_dim(at, Replicate())!r} first",
+                              also=self.made_at("made here"))
         return self
 
     def other(self, what: str) -> TensorLayout:
@@ -257,7 +255,7 @@ class TensorLayout:
         at = _check_dim(dim, self.rank)
         if isinstance(self.dist[at], Shard):
             raise LayoutError(f"dimension {at} is indexed, and it is cut", here(), found=repr(self),
-                              expected="a dimension that every rank holds whole", also=self._line("made here"),
+                              expected="a dimension that every rank holds whole", also=self.made_at("made here"),
                               help=f"index a rank's part, A.on(r)[...], or relayout to {self.with_dim(at, Replicate())!r} first")
         return self._like((*self.dist[:at], *self.dist[at + 1:]), self.partial)
 
@@ -275,7 +273,7 @@ class TensorLayout:
             return self
         raise LayoutError(f"dimension {at} is cut, and the slice {start}:{stop} is not aligned with its shards", here(),
                           expected=f"shards of {_ceil(stop - start, n)} rows from row 0 on, as the slice's own layout has them",
-                          found=f"shards of {_ceil(extent, n)} rows", also=self._line("made here"),
+                          found=f"shards of {_ceil(extent, n)} rows", also=self.made_at("made here"),
                           help=f"slice a rank's part, A.on(r)[...], or relayout to {self.with_dim(at, Replicate())!r} first")
 
     def permuted(self, order: Sequence[int]) -> TensorLayout:
@@ -284,7 +282,8 @@ class TensorLayout:
         Raises: M101 for what is no order of the dimensions.
         """
         if sorted(order) != list(range(self.rank)):
-            raise LayoutError("this is no order of the dimensions", here(), expected=f"the numbers 0 .. {self.rank - 1}", found=f"{order!r:.60}")
+            raise LayoutShapeError("this is no order of the dimensions", here(), expected=f"the numbers 0 .. {self.rank - 1}",
+                              found=f"{order!r:.60}")
         return self._like([self.dist[dim] for dim in order], self.partial)
 
     def with_dim(self, dim: int, cut: Replicate | Shard) -> TensorLayout:
@@ -317,13 +316,14 @@ class TensorLayout:
     def _leading(self) -> TensorLayout:
         return self._like(self.dist[:-2], ())
 
-    def _line(self, said: str) -> tuple[tuple[str, Span], ...]:
+    def made_at(self, said: str) -> tuple[tuple[str, Span], ...]:
+        """Return the line that made the layout, for an error that says `said` of it."""
         return () if self.span == UNKNOWN else ((said, self.span),)
 
     def _refuse_partial(self, what: str) -> None:
         if self.partial:
             raise LayoutError(f"{what} of a partial tensor", here(), expected="a tensor without partial results", found=repr(self),
-                              also=self._line("made here"), help="allreduce first; reduce_scatter leaves each rank a shard of the total")
+                              also=self.made_at("made here"), help="allreduce first; reduce_scatter leaves each rank a shard of the total")
 
     def _joined(self, other: TensorLayout) -> TensorLayout:
         """Return the layout with each dimension cut where either is."""
@@ -340,7 +340,8 @@ class TensorLayout:
 
 def shard_rows(extent: int | Symbolic, n: int) -> int | Symbolic:
     """Return the rows of a full shard of `extent` rows over `n` positions."""
-    return ceildiv(extent, n)   # type: ignore[return-value]
+    rows = ceildiv(extent, n)
+    return rows if isinstance(rows, Symbolic) else int(rows)
 
 
 def shard_bounds(extent: int | Symbolic, n: int, at: int | Symbolic) -> tuple[object, object]:
@@ -354,7 +355,7 @@ def shard_bounds(extent: int | Symbolic, n: int, at: int | Symbolic) -> tuple[ob
 def shard_size(extent: int, n: int, at: int) -> int:
     """Return the number of rows of the shard at position `at`."""
     rows = _ceil(extent, n)
-    return int(maximum(0, minimum(rows, extent - at * rows)))   # type: ignore[arg-type]
+    return max(0, min(rows, extent - at * rows))
 
 
 def _ceil(a: int, b: int) -> int:
@@ -376,21 +377,21 @@ def _made(dist: Sequence[Replicate | Shard], partial: Sequence[Partial], one: Te
 
 def _mismatch(what: str, one: TensorLayout, two: TensorLayout, expected: str, mend: str) -> LayoutError:
     return LayoutError(what, here(), expected=expected, found=f"{one!r} and {two!r}",
-                       also=(*one._line("the first was made here"), *two._line("the second was made here")), help=mend)
+                       also=(*one.made_at("the first was made here"), *two.made_at("the second was made here")), help=mend)
 
 
 def _check_axis(axis: object) -> None:
     if isinstance(axis, bool) or not (isinstance(axis, str) or (isinstance(axis, int) and axis >= 0)):
-        raise LayoutError("a mesh axis is a name or a number", here(), expected='mesh_axis="x", or mesh_axis=0', found=f"{axis!r:.60}")
+        raise LayoutShapeError("a mesh axis is a name or a number", here(), expected='mesh_axis="x", or mesh_axis=0', found=f"{axis!r:.60}")
 
 
 def _check_rank(rank: object) -> int:
     if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
-        raise LayoutError("a layout has a number of dimensions", here(), expected="rank=2 for a matrix", found=f"{rank!r:.60}")
+        raise LayoutShapeError("a layout has a number of dimensions", here(), expected="rank=2 for a matrix", found=f"{rank!r:.60}")
     return rank
 
 
 def _check_dim(dim: object, rank: int) -> int:
     if isinstance(dim, bool) or not isinstance(dim, int) or not -rank <= dim < rank:
-        raise LayoutError("there is no such dimension", here(), expected=f"a whole number below {rank}", found=f"{dim!r:.60}")
+        raise LayoutShapeError("there is no such dimension", here(), expected=f"a whole number below {rank}", found=f"{dim!r:.60}")
     return dim % rank

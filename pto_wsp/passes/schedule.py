@@ -295,7 +295,8 @@ def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int,
     else:
         sizes = (*_pools_of_rank(plan, schedule, arch, n_workers), *(1 for _ in ranks.names))
         shared, n_workers = False, n_workers * ranks.n
-    is_present = {TaskField.LANE: has_lanes(schedule), TaskField.POOL: pools.kind != "single" or ranks is not None, TaskField.PRIORITY: ready.key is not None,
+    is_present = {TaskField.LANE: has_lanes(schedule), TaskField.POOL: pools.kind != "single" or ranks is not None,
+                  TaskField.PRIORITY: ready.key is not None,
                   TaskField.POSITION: schedule.calendar is not None, TaskField.BYTES: bool(bandwidth)}
     return ExecutionRules(
         n_workers=n_workers, pool_size=sizes, n_ranks=0 if ranks is None else ranks.n, links=() if ranks is None else ranks.names,

@@ -21,9 +21,9 @@ from pto_wsp.timing.edges import Edges
 from pto_wsp.timing.explain import Chain, Explainer
 from pto_wsp.timing.figures import ControlStats, ExecutorStats, KernelStats, KernelTable, PoolStats, StallStats, WindowStats
 from pto_wsp.timing.graph import CriticalPath, Regions, RunGraph, critical_path
+from pto_wsp.timing.links import place_name
 from pto_wsp.timing.marked_edges import Completion
 from pto_wsp.timing.stats import Stats, channel_stats
-from pto_wsp.timing.links import place_name
 from pto_wsp.timing.trace import Causes, Home, Trace
 from pto_wsp.values import dataclass
 

@@ -36,7 +36,8 @@ def generate(seed: int) -> Move:
     algorithm = rng.choice(["ring", "tree", "direct"])
     after = _layout(rng, len(shape), names, partial=False)
     before = _layout(rng, len(shape), names, partial=rng.random() < 0.6)
-    if algorithm == "tree" and any(before.dim_of(axis) is not None and after.dim_of(axis) not in (None, before.dim_of(axis)) for axis in names):
+    if algorithm == "tree" and any(None not in (before.dim_of(axis), after.dim_of(axis)) and before.dim_of(axis) != after.dim_of(axis)
+                                   for axis in names):
         algorithm = "ring"          # an all_to_all has no tree
     dtype = rng.choice([DType.F32, DType.F32, DType.I32, DType.F16])
     return Move(tuple(zip(names, sizes, strict=True)), shape, before, after, algorithm, dtype, rng.random() < 0.7, seed)

@@ -337,16 +337,16 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
 def _over_ranks(trace: WorkloadTrace, walk: Walk, var: s.Var, span: Span) -> Iterator[None]:
     """Keep in mind, for the body of a loop, what it evaluates, and of a loop over a mesh the rank."""
     ranks = trace.ranks
-    is_mesh = isinstance(walk.source, Mesh)
-    if is_mesh:
+    if isinstance(walk.source, Mesh):
         ranks.use(walk.source)
         ranks.loops.append(var)
-    ranks.read.append(((walk.start, walk.stop, walk.step, *(() if walk.leads_to is None else (s.Element(walk.leads_to.ref, (var,)),))), span))
+    led = () if walk.leads_to is None else (s.Element(walk.leads_to.ref, (var,)),)
+    ranks.read.append(((walk.start, walk.stop, walk.step, *led), span))
     try:
         yield
     finally:
         ranks.read.pop()
-        if is_mesh:
+        if isinstance(walk.source, Mesh):
             ranks.loops.pop()
 
 

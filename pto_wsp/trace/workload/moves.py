@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from pto_wsp.calls import user_call
-from pto_wsp.errors import ArgumentKindError, CollectiveError, RankError
+from pto_wsp.errors import CollectiveError, RankError
 from pto_wsp.ir import flow
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
@@ -45,14 +45,14 @@ def move_kernel(shape: tuple[int, int], dtype: DType, combine: str) -> k.Kernel:
     In a combination the tile that is there comes first.
     """
     tile = TileType(*shape, dtype)
-    names = {"": "copy", "sum": "add"}.get(combine, combine)
     given = k.TileParam("part", k.Role.IN, tile, UNKNOWN)
     result = k.TileParam("total" if combine else "out", k.Role.INOUT if combine else k.Role.OUT, tile, UNKNOWN)
-    trace = KernelTrace(f"{names}_part", [given.name, result.name])
+    name = {"": "copy_part", "sum": "add_part"}.get(combine, f"{combine}_part")
+    trace = KernelTrace(name, [given.name, result.name])
     with activate(trace):
         value: Any = TileParamRef(trace, given)
         trace.store_whole(result, _COMBINES[combine](TileParamRef(trace, result), value) if combine else value)
-    return k.Kernel(f"{names}_part", (given, result), trace.body())
+    return k.Kernel(name, (given, result), trace.body())
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Mover:
         clips: list[object] = [None] * len(limits)
         if not (isinstance(extent, int) and extent % limit == 0):
             clips[dim] = limit
-        for piece in P(ceildiv(extent, limit), names="cr"[dim - len(limits) + 2:][:1] or "c"):
+        for piece in P(ceildiv(extent, limit), names="rc"[dim - len(limits) + 2]):
             stop = (piece + 1) * limit if clips[dim] is None else minimum((piece + 1) * limit, extent)
             cut = (slice(None),) * dim + (slice(piece * limit, stop),)
             parts = [view[cut] if clips[dim] is None else view[cut].clip(*clips) for view in (target, source)]
@@ -102,7 +102,8 @@ class Mover:
     def _task(self, target: TensorView, source: TensorView, on: OnRank, op: str) -> None:
         bounds = [bound_of(extent) for extent in target.shape]
         if any(most is None for most in bounds):
-            raise CollectiveError("a part has a size that nothing bounds", self.span, found=repr(target), help=".clip(rows, cols) bounds it")
+            raise CollectiveError("a part has a size that nothing bounds", self.span, found=repr(target),
+                                  help=".clip(rows, cols) bounds it")
         rows, cols = ([1] * (2 - len(bounds)) + [int(most or 0) for most in bounds])[-2:]
         kernel = move_kernel((max(1, rows), max(1, cols)), target.dtype, op)
         args: list[wl.Arg] = []
@@ -134,7 +135,7 @@ def copy(source: TensorView, target: TensorView) -> None:
     trace = current_trace("copy(...)")
     for which, view in (("source", source), ("target", target)):
         if not isinstance(view, TensorView):
-            raise ArgumentKindError(f"copy: the {which} is no part of a tensor", here(), expected="A.on(r), or a view of it",
+            raise RankError(f"copy: the {which} is no part of a tensor", here(), expected="A.on(r), or a view of it",
                                     found=f"{type(view).__name__}: {view!r:.60}")
         if view.at is None:
             raise RankError(f"copy: the {which} is no part of a rank", here(), expected="A.on(r), or a view of it", found=repr(view))
@@ -155,7 +156,8 @@ def check_alike(what: str, source: TensorView, target: TensorView) -> None:
     Raises: M104.
     """
     shapes = (source.shape, target.shape)
-    differ = len(shapes[0]) != len(shapes[1]) or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(*shapes, strict=True))
+    differ = len(shapes[0]) != len(shapes[1]) or any(
+        isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(*shapes, strict=True))
     if source.dtype != target.dtype or differ:
         raise CollectiveError(f"{what}: the parts differ", here(), expected="equal shapes and dtypes",
                               found=f"{source!r:.80} and {target!r:.80}")

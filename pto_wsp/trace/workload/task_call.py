@@ -129,7 +129,8 @@ def _accumulate(definition: KernelDef, task: wl.Task, totals: Mapping[str, Kerne
     return handle
 
 
-def rank_of_task(definition: KernelDef, bound: Mapping[str, object], trace: WorkloadTrace, frame: FrameType, span: Span) -> OnRank | None:
+def rank_of_task(definition: KernelDef, bound: Mapping[str, object], trace: WorkloadTrace, frame: FrameType,
+                 span: Span) -> OnRank | None:
     """Return the rank that a task runs on: that of its arguments, else of the loop over the mesh around it; None without a mesh.
 
     Raises: M103 for parts of two ranks, for a tensor with a layout that is used whole, for a tensor that says nothing of ranks, for a
@@ -162,7 +163,8 @@ def rank_of_task(definition: KernelDef, bound: Mapping[str, object], trace: Work
                         expected="the parts of one rank", found=f"rank {print_scalar(one)} and rank {print_scalar(two)}",
                         help="copy one first: copy(B.on(q), C.on(r))")
     if not ranks and not trace.ranks.loops:
-        raise RankError(f"kernel `{definition.name}` runs on no rank", span, help="give it a part, A.on(r), or call it in `for r in P(mesh)`")
+        raise RankError(f"kernel `{definition.name}` runs on no rank", span,
+                        help="give it a part, A.on(r), or call it in `for r in P(mesh)`")
     return OnRank(mesh.axes, trace.use(next(iter(ranks), trace.ranks.loops[-1] if trace.ranks.loops else s.Const(0)), frame, span))
 
 
@@ -176,7 +178,7 @@ def _refuse_replicated_output(definition: KernelDef, param: KernelParam, value: 
         return
     free = [name for name, size in value.at.mesh.axes if size > 1 and tensor.layout.named_on(value.at.mesh).dim_of(name) is None]
     if free:
-        raise RankError(f"kernel `{definition.name}`: a rank writes `{tensor.ref.shown}`, of which every rank along {', '.join(free)} has a copy",
+        raise RankError(f"kernel `{definition.name}`: a rank writes `{tensor.ref.shown}`, which every rank along {', '.join(free)} has",
                         span, expected="a shard, or a tensor of the program", found=f"an array of layout {tensor.layout!r}",
                         help="write Tensor.empty(shape, dtype, layout=...), and bring it to the array: relayout(T, layout, out=array)")
 

@@ -14,7 +14,15 @@ from dataclasses import field, replace
 from types import FrameType
 
 from pto_wsp.calls import user_call
-from pto_wsp.errors import AxisError, LoopVariableError, OutsideTraceError, RankError, SymbolicControlError, ValueScopeError, WorkloadDepthError
+from pto_wsp.errors import (
+    AxisError,
+    LoopVariableError,
+    OutsideTraceError,
+    RankError,
+    SymbolicControlError,
+    ValueScopeError,
+    WorkloadDepthError,
+)
 from pto_wsp.ir import flow, rewrite
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
