@@ -105,6 +105,16 @@ class BoundArguments:
         return sizes_of(self.leaves, [None if array is None else array.shape for array in self.arrays])
 
 
+def scalar_problem(path: str, dtype: DType, value: object) -> TensorSignatureError | None:
+    """Return why a value is no number for a Scalar of a dtype, None if it is one."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        fits = dtype.is_bool and isinstance(value, bool | np.bool_)
+    else:
+        fits = not dtype.is_bool and (dtype.is_real or isinstance(value, int | np.integer))
+    return None if fits else TensorSignatureError(f"argument `{path}` is no number of {dtype}", here(), expected=f"Scalar[{dtype}]",
+                                                  found=f"{kind_of(value)}: {value!r:.60}")
+
+
 def sizes_of(leaves: Sequence[ArrayLeaf], shapes: Sequence[tuple[int, ...] | None]) -> dict[str, int]:
     """Return the number of each symbol for arrays of these shapes, which fit the types but for it.
 
@@ -211,13 +221,9 @@ class _Matching:
         return value
 
     def _scalar(self, value: object, dtype: DType, path: str, span: Span) -> object:
-        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        is_whole = is_number and isinstance(value, int | np.integer)
-        fits = isinstance(value, bool | np.bool_) if dtype.is_bool else is_whole or (is_number and dtype.is_real)
-        if not fits and not (self._abstract and (value is None or isinstance(value, ScalarAnnotation))):
-            self.errors.append(TensorSignatureError(
-                f"`{self._function}`: argument `{path}` is no number of {dtype}", here(), expected=f"a number: Scalar[{dtype}]",
-                found=f"{kind_of(value)}: {value!r:.60}"))
+        problem = None if self._abstract and value is None else scalar_problem(path, dtype, value)
+        if problem is not None:
+            self.errors.append(problem)
         leaf = ScalarLeaf(path, dtype, span)
         self.scalars.append(leaf)
         self.numbers.append(value)
