@@ -25,8 +25,8 @@ if not TYPE_CHECKING:      # a type checker would take any name for one of the m
             raise AttributeError(name)
         return member(name)
 
-__all__ = ["arange", "assume", "cast", "each", "empty", "full", "group", "loop", "no_compile", "ones", "otherwise", "print", "random", "rows_of",
-           "topk", "when", "zeros"]
+__all__ = ["arange", "assume", "cast", "each", "empty", "full", "group", "loop", "no_compile", "ones", "otherwise", "print", "random",
+           "rows_of", "topk", "when", "zeros"]
 
 
 def __dir__() -> list[str]:

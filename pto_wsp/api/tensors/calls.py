@@ -23,7 +23,7 @@ from pto_wsp.ir.scalar import Scalar, SymbolRef, evaluate, print_scalar
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.run.bound import Number, contract_breach, layout_of
 from pto_wsp.source import here
-from pto_wsp.trace.tensor.signature import BoundArguments
+from pto_wsp.trace.tensor.signature import BoundArguments, scalar_problem
 from pto_wsp.values import dataclass
 
 Rebuild: TypeAlias = Callable[[Sequence[object]], object]
@@ -191,8 +191,11 @@ class ReadyCall:
 def number_of(name: str, dtype: DType, value: object) -> Number:
     """Return the number that a Scalar is in a call.
 
-    Raises: R102 for one that its dtype does not hold.
+    Raises: J101 for what is no number, R102 for one that its dtype does not hold.
     """
+    problem = scalar_problem(name, dtype, value)
+    if problem is not None:
+        raise problem
     if dtype.is_real:
         return float(value)  # type: ignore[arg-type]
     whole = int(value)  # type: ignore[call-overload]

@@ -31,7 +31,7 @@ _SMALL_SCRATCH = 1 << 22         # bytes of memory between tasks up to which a s
 
 
 @dataclass(slots=True, eq=False)
-class _State:
+class _RunState:
     """What one run at a time uses: an engine or an interpreter, and the memory between tasks by slot."""
 
     runner: Engine | Interpreter
@@ -57,7 +57,7 @@ class ProgramRuns:
         self.symbols: Mapping[str, int] = {symbol.name: k for k, symbol in enumerate(self.plan.symbols)}
         self._runner = program.compiled.to_run()
         self._made = program.scratch
-        self._idle: list[_State] = []
+        self._idle: list[_RunState] = []
         self._n_states = 0
         self._alone = threading.Lock() if program.compiled.options.sanitize else None      # a sanitized run knows its memory
         self._changing = threading.Lock()
@@ -87,7 +87,7 @@ class ProgramRuns:
         """
         if self._alone is not None:
             with self._alone:
-                self._run(self._runner, self._bound(_State(self._runner, self._sanitized), shape, symbols, given, may_overlap=True))
+                self._run(self._runner, self._bound(_RunState(self._runner, self._sanitized), shape, symbols, given, may_overlap=True))
             return
         key = (tuple([layout for _, _, layout in given]), symbols)
         state = self._take(key)
@@ -101,7 +101,7 @@ class ProgramRuns:
                 else:
                     self._n_states -= 1
 
-    def _bound(self, state: _State, shape: RunShape, symbols: tuple[Number, ...], given: Sequence[tuple[int, Array, ArrayLayout]], *,
+    def _bound(self, state: _RunState, shape: RunShape, symbols: tuple[Number, ...], given: Sequence[tuple[int, Array, ArrayLayout]], *,
                may_overlap: bool) -> Bindings:
         arrays, layouts = list(self._blank), list(self._blank_layouts)
         for slot, array, layout in given:
@@ -111,7 +111,7 @@ class ProgramRuns:
         bound: tuple[Array, ...] = tuple(arrays)  # type: ignore[arg-type]
         return Bindings(bound, symbols, alias_groups(bound) if may_overlap else self._apart, tuple(layouts))
 
-    def _take(self, key: tuple[object, ...]) -> _State:
+    def _take(self, key: tuple[object, ...]) -> _RunState:
         """Return a state that no other run uses: the state whose last run had the same memory, which makes no task anew."""
         with self._changing:
             for place, state in enumerate(self._idle):
@@ -120,12 +120,12 @@ class ProgramRuns:
             if self._idle and (self._n_states > 1 or not self._idle[0].last or self._is_large(self._idle[0])):
                 return self._idle.pop(0)      # the state that has rested longest
             self._n_states += 1
-        return _State(self._runner.apart())
+        return _RunState(self._runner.apart())
 
-    def _is_large(self, state: _State) -> bool:
+    def _is_large(self, state: _RunState) -> bool:
         return sum(array.nbytes for array, _ in state.scratch.values()) > _SMALL_SCRATCH
 
-    def _scratch(self, state: _State, slot: int, extents: tuple[int, ...]) -> tuple[Array, ArrayLayout]:
+    def _scratch(self, state: _RunState, slot: int, extents: tuple[int, ...]) -> tuple[Array, ArrayLayout]:
         kept = state.scratch.get(slot)
         if kept is None or kept[0].shape != extents:
             array: Array = np.empty(extents, self.plan.tensors[slot].ref.dtype.np)

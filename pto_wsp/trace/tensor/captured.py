@@ -38,7 +38,7 @@ class _Same:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Name:
+class _CapturedName:
     """A name that a body reads: where it is, the function that it was when it was walked, and the attributes read of it."""
 
     scope: Scope | CellType
@@ -63,7 +63,7 @@ class CapturedNames:
     """The names that a function's body captures."""
 
     function: Callable[..., object]
-    _names: tuple[_Name, ...] | None = field(default=None)
+    _names: tuple[_CapturedName, ...] | None = field(default=None)
 
     def key(self) -> tuple[object, ...]:
         """Return the captured values as they are now, as a part of a key: with equal keys a trace gives the same function."""
@@ -109,7 +109,7 @@ def key_of(value: object, attributes: tuple[str, ...] = ()) -> object:
     return _Same(value)
 
 
-def _names_of(function: Callable[..., object], seen: dict[CodeType, None]) -> Iterator[_Name]:
+def _names_of(function: Callable[..., object], seen: dict[CodeType, None]) -> Iterator[_CapturedName]:
     """Yield the names that a function and the functions that it calls capture, each once a function."""
     plain = unwrap(function)
     if not isinstance(plain, FunctionType) or plain.__code__ in seen:
@@ -120,11 +120,11 @@ def _names_of(function: Callable[..., object], seen: dict[CodeType, None]) -> It
         scope: Scope | CellType = cells.get(name, plain.__globals__)
         if scope is plain.__globals__ and name not in plain.__globals__:
             continue      # of the builtins, or a variable of the body
-        found = _Name(scope, name, None)
+        found = _CapturedName(scope, name, None)
         value = found.value()
         if _is_of_library(value):
             continue
-        yield _Name(scope, name, value, () if callable(value) else attributes)
+        yield _CapturedName(scope, name, value, () if callable(value) else attributes)
         if callable(value):
             yield from _names_of(value, seen)
 

@@ -54,20 +54,20 @@ class ScalarLeaf:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Declared:
+class DeclaredType:
     """What an annotation says of a value: its type, or that of its parts by name; `every`: of all its parts. None: nothing is said."""
 
     leaf: TensorType | ScalarAnnotation | None = None
-    parts: Mapping[str, Declared] = field(default_factory=dict)
-    every: Declared | None = None
+    parts: Mapping[str, DeclaredType] = field(default_factory=dict)
+    every: DeclaredType | None = None
     container: type | None = None
 
-    def of_part(self, name: str) -> Declared:
+    def of_part(self, name: str) -> DeclaredType:
         """Return what is said of a part."""
         return self.parts.get(name) or self.every or NOTHING_SAID
 
 
-NOTHING_SAID = Declared()
+NOTHING_SAID = DeclaredType()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +75,7 @@ class TensorParameter:
     """A parameter: its name, what is said of it, and its default."""
 
     name: str
-    declared: Declared
+    declared: DeclaredType
     default: object
     span: Span
 
@@ -103,6 +103,16 @@ class BoundArguments:
         Raises: J201 for two numbers of one symbol, naming both arguments.
         """
         return sizes_of(self.leaves, [None if array is None else array.shape for array in self.arrays])
+
+
+def scalar_problem(path: str, dtype: DType, value: object) -> TensorSignatureError | None:
+    """Return why a value is no number for a Scalar of a dtype, None if it is one."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        fits = dtype.is_bool and isinstance(value, bool | np.bool_)
+    else:
+        fits = not dtype.is_bool and (dtype.is_real or isinstance(value, int | np.integer))
+    return None if fits else TensorSignatureError(f"argument `{path}` is no number of {dtype}", here(), expected=f"Scalar[{dtype}]",
+                                                  found=f"{kind_of(value)}: {value!r:.60}")
 
 
 def sizes_of(leaves: Sequence[ArrayLeaf], shapes: Sequence[tuple[int, ...] | None]) -> dict[str, int]:
@@ -191,7 +201,7 @@ class _Matching:
         self.key: list[object] = []
         self.errors: list[PtoError] = []
 
-    def match(self, value: object, declared: Declared, path: str, span: Span) -> object:
+    def match(self, value: object, declared: DeclaredType, path: str, span: Span) -> object:
         """Return an argument with leaves in place of its arrays and numbers of calls."""
         if isinstance(declared.leaf, ScalarAnnotation):
             return self._scalar(value, declared.leaf.dtype, path, span)
@@ -211,13 +221,9 @@ class _Matching:
         return value
 
     def _scalar(self, value: object, dtype: DType, path: str, span: Span) -> object:
-        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        is_whole = is_number and isinstance(value, int | np.integer)
-        fits = isinstance(value, bool | np.bool_) if dtype.is_bool else is_whole or (is_number and dtype.is_real)
-        if not fits and not (self._abstract and (value is None or isinstance(value, ScalarAnnotation))):
-            self.errors.append(TensorSignatureError(
-                f"`{self._function}`: argument `{path}` is no number of {dtype}", here(), expected=f"a number: Scalar[{dtype}]",
-                found=f"{kind_of(value)}: {value!r:.60}"))
+        problem = None if self._abstract and value is None else scalar_problem(path, dtype, value)
+        if problem is not None:
+            self.errors.append(problem)
         leaf = ScalarLeaf(path, dtype, span)
         self.scalars.append(leaf)
         self.numbers.append(value)
@@ -339,7 +345,7 @@ def _refused(function: str, name: str, parameter: inspect.Parameter, span: Span)
     return None
 
 
-def _read(function: Callable[..., object], name: str, annotation: object, scope: Scope, span: Span) -> Declared | PtoError:
+def _read(function: Callable[..., object], name: str, annotation: object, scope: Scope, span: Span) -> DeclaredType | PtoError:
     if annotation is inspect.Parameter.empty:
         return NOTHING_SAID
     where = f"`{function.__name__}`: parameter `{name}`"
@@ -373,29 +379,29 @@ def _evaluated(annotation: object, function: Callable[..., object], scope: Scope
 _DEEPEST = 8      # levels of classes in classes
 
 
-def _declared(annotation: Any, depth: int, scope: Scope) -> Declared:
+def _declared(annotation: Any, depth: int, scope: Scope) -> DeclaredType:
     """Return what an annotation says; classes whose fields are annotated and containers of one type say it of their parts."""
     if isinstance(annotation, TensorType | ScalarAnnotation):
-        return Declared(annotation)
+        return DeclaredType(annotation)
     if depth >= _DEEPEST:
         return NOTHING_SAID
     origin, args = get_origin(annotation), get_args(annotation)
     if origin in (list, Sequence) or (origin is tuple and len(args) == 2 and args[1] is Ellipsis):
-        return Declared(every=_declared(args[0], depth + 1, scope)) if args else NOTHING_SAID
+        return DeclaredType(every=_declared(args[0], depth + 1, scope)) if args else NOTHING_SAID
     if origin is tuple:
-        return Declared(parts={str(k): _declared(each, depth + 1, scope) for k, each in enumerate(args)}, container=tuple)
+        return DeclaredType(parts={str(k): _declared(each, depth + 1, scope) for k, each in enumerate(args)}, container=tuple)
     if origin in (dict, Mapping) and len(args) == 2:
-        return Declared(every=_declared(args[1], depth + 1, scope))
+        return DeclaredType(every=_declared(args[1], depth + 1, scope))
     if isinstance(annotation, type) and (is_named_tuple(annotation) or is_dataclass(annotation)):
-        return Declared(parts=_fields(annotation, depth, scope), container=annotation)
+        return DeclaredType(parts=_fields(annotation, depth, scope), container=annotation)
     return NOTHING_SAID
 
 
-def _fields(kind: Any, depth: int, scope: Scope) -> Mapping[str, Declared]:
+def _fields(kind: Any, depth: int, scope: Scope) -> Mapping[str, DeclaredType]:
     """Return what the annotations of a class say of its fields; nothing of one with a name that only type checkers import."""
     names: Sequence[str] = [each.name for each in fields(kind)] if is_dataclass(kind) else kind._fields
     module = vars(sys.modules[kind.__module__]) if kind.__module__ in sys.modules else {}
-    found: dict[str, Declared] = {}
+    found: dict[str, DeclaredType] = {}
     for name, annotation in inspect.get_annotations(kind).items():
         text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
         try:
@@ -407,7 +413,7 @@ def _fields(kind: Any, depth: int, scope: Scope) -> Mapping[str, Declared]:
     return found
 
 
-def _stand_in(declared: Declared) -> object:
+def _stand_in(declared: DeclaredType) -> object:
     """Return what stands for an argument that was left out: its type, where all of it is annotated."""
     if declared.leaf is not None:
         return declared.leaf

@@ -38,7 +38,7 @@ from pto_wsp.trace.tensor.blocks import refuse_exit
 from pto_wsp.trace.tensor.leaves import parts_of, with_leaves, with_parts
 from pto_wsp.trace.tensor.names import RESULT
 from pto_wsp.trace.tensor.protocols import BodyTrace
-from pto_wsp.trace.tensor.signature import ArrayLeaf, BoundArguments, Declared, ScalarLeaf, TensorSignature
+from pto_wsp.trace.tensor.signature import ArrayLeaf, BoundArguments, DeclaredType, ScalarLeaf, TensorSignature
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
 from pto_wsp.trace.tensor.trace import is_tracing as is_tracing
 from pto_wsp.trace.tensor.value import ArrayRole, Storage, TensorValue
@@ -280,7 +280,7 @@ def inline(function: FunctionType, signature: TensorSignature, args: tuple[objec
     return _called(function, arguments)
 
 
-def _inner(trace: TensorTrace, name: str, value: object, declared: Declared, path: str, symbols: dict[str, tuple[Scalar, str]]) -> object:
+def _inner(trace: TensorTrace, name: str, value: object, declared: DeclaredType, path: str, symbols: dict[str, tuple[Scalar, str]]) -> object:
     """Return an argument of an inner function: In parameters are only read there."""
     if isinstance(declared.leaf, TensorType) or isinstance(value, TensorValue):
         return _inner_array(trace, f"`{name}`: argument `{path}`", trace.value(f"`{name}`: argument `{path}`", value),
