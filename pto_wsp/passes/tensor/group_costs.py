@@ -118,14 +118,21 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
     columns = group.tiled[-1] if group.tiled and _is_last(group, group.tiled[-1]) else None
     flat = said_of(plan, "flat", name, group)
     asked = flat.first if flat is not None and isinstance(flat.first, tuple) else ()
-    rows = max((axis for axis in group.tiled if axis != columns), key=lambda axis: (names[axis] in asked, extents[axis]), default=None)
+
+    def given_of(axis: Dim, key: str) -> int | None:
+        said = said_of(plan, key, name, group, axis)
+        return said.first if said is not None and isinstance(said.first, int) else None
+
+    rows = max((axis for axis in group.tiled if axis != columns), default=None,
+               key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis]))
 
     def axis_of(axis: Dim, key: str) -> TileAxis:
-        said = said_of(plan, key, name, group, axis)
-        given = said.first if said is not None and isinstance(said.first, int) else None if axis in (rows, columns, walked) else 1
-        tails = said_of(plan, "tails", name, group, axis) if key == "tiles" and said is None else None
+        given = given_of(axis, key)
+        tails = said_of(plan, "tails", name, group, axis) if key == "tiles" and given is None else None
         if tails is not None and isinstance(tails.first, tuple) and isinstance(tails.first[0], int):
             given = tails.first[0]
+        if given is None and axis not in (rows, columns, walked):
+            given = 1
         if key == "inner" and given is None and group.walked is None and (context.arch.neutral or context.arch.cores.shared):
             given = extents[axis]       # a CPU sums a long axis in one piece: its caches bound no tile
         return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given)
