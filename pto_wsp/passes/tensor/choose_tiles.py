@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tensor_function import Body, TensorFunction
-from pto_wsp.passes.tensor.effects import users_of
 from pto_wsp.passes.tensor.group_costs import COPY, axis_names, group_costs, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup, group_of
-from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
+from pto_wsp.passes.tensor.partition import group_facts, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.tile_costs import fit_error, rank_tiles
 from pto_wsp.schedule.tiling import TilePlan
@@ -27,19 +26,19 @@ from pto_wsp.source import Span
 def choose_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function as it is, and the plan with `tiles` and `inner` for each group."""
     plan = planned.plan
-    for name, group in groups_in(planned.function):
+    for name, group in groups_in(planned.function, planned.plan):
         plan = _chosen(plan, name, group, context)
     return PlannedFunction(planned.function, plan)
 
 
-def groups_in(function: TensorFunction) -> Iterator[tuple[str, KernelGroup]]:
+def groups_in(function: TensorFunction, plan: TilePlan) -> Iterator[tuple[str, KernelGroup]]:
     """Yield the groups of a divided function, with their names, in program order."""
-    users, bounds = users_of(function), bounds_of_symbols(function)
+    facts = group_facts(function, plan)
 
     def inside(body: Body) -> Iterator[tuple[str, KernelGroup]]:
-        for name, items in runs_of(body, users):
+        for name, items in runs_of(body, facts.users):
             if name:
-                group = group_of(items, users, bounds)
+                group = group_of(items, facts)
                 assert group is not None, name
                 yield name, group
             else:

@@ -43,10 +43,10 @@ from pto_wsp.ops.spec import ColReduce, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ARANGE, TAKE, AxisRole, Dim
 from pto_wsp.passes.tensor.carried import carried_ops
-from pto_wsp.passes.tensor.effects import highest_id, users_of
+from pto_wsp.passes.tensor.effects import highest_id
 from pto_wsp.passes.tensor.group_costs import axis_names, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk, group_of
-from pto_wsp.passes.tensor.partition import bounds_of_symbols, runs_of
+from pto_wsp.passes.tensor.partition import group_facts, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import substituted
 from pto_wsp.schedule.tiling import TilePlan
@@ -63,8 +63,7 @@ def cut_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFuncti
 class _Cutting:
     def __init__(self, function: TensorFunction, plan: TilePlan) -> None:
         self._plan = plan
-        self._users = users_of(function)
-        self._bounds = bounds_of_symbols(function)
+        self._facts = group_facts(function, plan)
         self._next = highest_id(function)
 
     def fresh(self) -> int:
@@ -73,13 +72,13 @@ class _Cutting:
 
     def cut(self, body: Body) -> Body:
         items: list[Item] = []
-        for name, run in runs_of(body, self._users):
+        for name, run in runs_of(body, self._facts.users):
             if not name:
                 items.extend(one if isinstance(one, flow.Do) else flow.with_bodies(one, self.cut) for one in run)
                 continue
-            group = group_of(run, self._users, self._bounds)
+            group = group_of(run, self._facts)
             assert group is not None, name
-            items.extend(_GroupCut(self, name, group, self._plan, self._bounds).items())
+            items.extend(_GroupCut(self, name, group, self._plan, self._facts.bounds).items())
         return replace(body, items=tuple(items))
 
 

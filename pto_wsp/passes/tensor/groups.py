@@ -16,6 +16,7 @@ from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, Ro
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
 from pto_wsp.passes.tensor.effects import elements_in, scalars_of, vars_in
+from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.values import dataclass
 
 _FEW = 4096     # elements of a value that each task may compute again
@@ -43,12 +44,20 @@ class KernelGroup:
         return tuple(statements_of(self.items))
 
 
-def group_of(items: Sequence[Item], users: Mapping[int, frozenset[int]], bounds: Mapping[str, int],
-             walks: bool = True) -> KernelGroup | None:
-    """Return the group that items form; None if they cannot share a kernel.
-
-    `users`: see `effects.users_of`. `bounds`: the largest numbers that symbols may be, by name. `walks`: whether an axis may be walked.
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """What decides beside the statements: `users` of arrays (`effects.users_of`), the largest numbers that symbols may be, by name, and the
+    values that each task may compute again, as the plan says.
     """
+
+    users: Mapping[int, frozenset[int]]
+    bounds: Mapping[str, int]
+    again: frozenset[str] = frozenset()
+
+
+def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
+    """Return the group that items form; None if they cannot share a kernel."""
+    users, bounds = facts.users, facts.bounds
     statements = list(statements_of(items))
     own = frozenset(map(id, statements))
     defined = defined_by(items)
@@ -71,13 +80,14 @@ def group_of(items: Sequence[Item], users: Mapping[int, frozenset[int]], bounds:
     largest = max(results, key=len, default=())
     tiled = tuple(dict.fromkeys(axis for axis in largest if axis is not None and axis in free
                                 and all(axis in result for result in results)))
+    again = any(match_of(name, defined[one].name) >= 0 for name in facts.again for one in values)
     for statement in statements:
-        tiled = tuple(axis for axis in tiled if axis not in _computed_again_along(axes, statement, tiled, outputs))
+        tiled = tuple(axis for axis in tiled if axis not in _computed_again_along(axes, statement, tiled, outputs, again))
     whole = every - set(tiled)
     unbounded = [axis for axis in whole if bound_of(axes, axis, bounds) is None and not _is_rows_of(statements[0])]
     walked = None
     if unbounded:
-        if len(unbounded) > 1 or not walks or not can_walk(axes, items, unbounded[0]):
+        if len(unbounded) > 1 or not can_walk(axes, items, unbounded[0]):
             return None
         walked = unbounded[0]
     return KernelGroup(tuple(items), axes, inside, outputs, tiled, frozenset(whole), walked)
@@ -185,8 +195,8 @@ def _written(axes: Axes, put: Put) -> tuple[Dim | None, ...]:
     return target if put.table is None else (*axes.of_view(put.table), *target[1:])
 
 
-def _computed_again_along(axes: Axes, statement: Statement, tiled: Sequence[Dim], outputs: Sequence[Array]) -> set[Dim]:
-    """Return the axes along which tasks would compute a value again that is not so small that each may compute it."""
+def _computed_again_along(axes: Axes, statement: Statement, tiled: Sequence[Dim], outputs: Sequence[Array], allowed: bool) -> set[Dim]:
+    """Return the axes along which tasks would compute a value again that is not so small that each may; `allowed`: the plan says so."""
     if not isinstance(statement, Apply):
         return set()
     again: set[Dim] = set()
@@ -200,6 +210,6 @@ def _computed_again_along(axes: Axes, statement: Statement, tiled: Sequence[Dim]
         for size in sizes:
             elements *= size if size is not None else _FEW + 1
         cheap = entry is None or isinstance(entry, Elementwise | Convert | Expand) or all(extent == Const(1) for extent in array.shape)
-        if array in outputs or elements > _FEW or not cheap:
+        if array in outputs or (not allowed and (elements > _FEW or not cheap)):
             again |= missing
     return again

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pto_wsp.errors import InternalError, UnboundedAxisError
+from pto_wsp.errors import InternalError, PlanConflictError, UnboundedAxisError
 from pto_wsp.ir import flow
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, minimum, print_scalar, sub
@@ -35,11 +35,12 @@ from pto_wsp.ir.tensor_function import (
     views_read,
 )
 from pto_wsp.ir.view import Cut
+from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, made_by, users_of, with_views
 from pto_wsp.passes.tensor.group_costs import fits
-from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, group_of
+from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.schedule.tiling import TilePlan
@@ -51,7 +52,16 @@ def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFuncti
     function = replace(planned.function, body=with_tile_cuts(planned.function.body))
     work = _Partition(function, planned.plan, context)
     body = work.divided(function.body)
+    if again_in(planned.plan):
+        function = replace(function, body=computed_again(replace(function, body=body), planned.plan))
+        work = _Partition(function, planned.plan, context, marked=True)
+        body = work.divided(function.body)
     return PlannedFunction(replace(function, body=body), work.plan)
+
+
+def group_facts(function: TensorFunction, plan: TilePlan) -> GroupFacts:
+    """Return the facts that decide about the groups of a function."""
+    return GroupFacts(users_of(function), bounds_of_symbols(function), again_in(plan))
 
 
 def bounds_of_symbols(function: TensorFunction) -> dict[str, int]:
@@ -126,13 +136,14 @@ class _Cluster:
 
 
 class _Partition:
-    def __init__(self, function: TensorFunction, plan: TilePlan, context: TensorContext) -> None:
+    def __init__(self, function: TensorFunction, plan: TilePlan, context: TensorContext, marked: bool = False) -> None:
         self.plan = plan
         self._context = context
         self._users = users_of(function)
         self._bounds = bounds_of_symbols(function)
+        self._facts = GroupFacts(self._users, self._bounds, again_in(plan))
         self._names = Names()
-        self._asked = _asked_groups(plan)
+        self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
 
     def divided(self, body: Body) -> Body:
         """Return a body with groups; those of the bodies inside included."""
@@ -173,7 +184,7 @@ class _Partition:
         if made.fill is not None:
             fill = Put(ArrayView(made.array), Const(made.fill), span=made.span)
             self._users[made.array.id] = self._users.get(made.array.id, frozenset()) | {id(fill)}
-            group = group_of([flow.Do(fill)], self._users, self._bounds)
+            group = group_of([flow.Do(fill)], self._facts)
             assert group is not None
             cluster = _Cluster([], Effects(), None, f"{made.array.name}.fill")
             cluster.take([flow.Do(fill)], group)
@@ -186,10 +197,12 @@ class _Partition:
             effects |= effects_of(item)
         makes = [made for one, made in waiting.items() if one in effects.reads | effects.writes | effects.defines]
         asked = next((name for item in items if (name := self._asked_name(item))), "")
-        for joined in _producers(parts, effects):
+        for joined in _producers(parts, effects, asked):
             together = [part for index, part in enumerate(parts) if index in joined]
             both = [*(one for part in together for one in part.items), *makes, *items]
-            group = group_of(both, self._users, self._bounds)
+            group = group_of(both, self._facts)
+            if group is None and asked and all(part.asked == asked for part in together):
+                self._refuse_group(asked, items)
             if group is None or any(part.asked != asked for part in together):
                 continue
             if asked or self._worth([*(part.group for part in together if part.group is not None)], items, group):
@@ -202,14 +215,14 @@ class _Partition:
                     last.effects |= part.effects
                     parts.remove(part)
                 return True
-        group = group_of([*makes, *items], self._users, self._bounds)
+        group = group_of([*makes, *items], self._facts)
         if group is not None and len(items) > 1 and not self._fits(group):
             return False
         if group is None and len(items) == 1 and isinstance(items[0], flow.Do):
             for made in makes:
                 self._stand_alone(parts, waiting.pop(_id_of(made)))
             makes = []
-            group = group_of(items, self._users, self._bounds)
+            group = group_of(items, self._facts)
             if group is None:
                 group = self._refuse(items[0])
         if group is None:
@@ -225,7 +238,7 @@ class _Partition:
         """Tell whether joining keeps tasks small and many: a small tile of everything fits, and no axis that was cut is whole now."""
         if any(one.walked is not None and after.walked is None for one in before) or not self._fits(after):
             return False
-        alone = group_of(items, self._users, self._bounds)
+        alone = group_of(items, self._facts)
         return all(self._small(one, after) for one in (*before, *(() if alone is None else (alone,))))
 
     def _fits(self, group: KernelGroup) -> bool:
@@ -288,6 +301,15 @@ class _Partition:
             return None
         return taken if self._place(parts, waiting, members) else None
 
+    def _refuse_group(self, name: str, items: Sequence[Item]) -> None:
+        """Raise the error of a group by hand whose statements cannot share a kernel."""
+        statement = next(statements_of(items))
+        value = statement.results[0].name if isinstance(statement, Apply) else "this write"
+        raise PlanConflictError(f"the group `{name}` cannot compute `{value}` as well", statement.span,
+                                expected="values that a task can compute from tiles of the same rows and columns",
+                                found="a sum over an axis that the others are cut along, a part of a value, or a read behind a write",
+                                help="give the value a group of its own")
+
     def _refuse(self, item: Item) -> KernelGroup:
         """Raise the error of a statement that no kernel can compute: an axis that must be whole has no bound."""
         assert isinstance(item, flow.Do)
@@ -325,13 +347,16 @@ class _Partition:
         return [_with_group(item, name) for item in part.items]
 
 
-def _producers(parts: Sequence[_Cluster], effects: Effects) -> Iterator[frozenset[int]]:
+def _producers(parts: Sequence[_Cluster], effects: Effects, asked: str) -> Iterator[frozenset[int]]:
     """Yield the sets of clusters that an item may join, by position: all that it must follow, if they can stand together; the last of them.
 
     Clusters stand together at the place of the last if nothing between must follow one of them.
     """
     follows = [index for index, part in enumerate(parts) if effects.must_follow(part.effects)]
-    if not follows:
+    same = [index for index, part in enumerate(parts) if asked and part.asked == asked]
+    if same and (not follows or follows[-1] <= same[-1]):
+        yield frozenset(same[-1:])
+    if not follows or asked:
         return
     every = [index for index in follows if parts[index].group is not None]
     if every and every[-1] == follows[-1]:

@@ -172,7 +172,7 @@ def loops(made: PlannedFunction) -> list[str]:
 
 
 def groups(made: PlannedFunction) -> tuple[str, ...]:
-    return made.plan.group_names
+    return tuple(cost.name for cost in made.plan.costs)
 
 
 @pytest.mark.parametrize("arch", ["unit", "ascend_910b"])
@@ -212,6 +212,8 @@ HAND: Mapping[str, tuple[Callable[[], tuple[t.TensorFunction, list[Any]]], Mappi
     "tails": (in_place, {"tiles": {"out": {"t": 16}}, "tails": {"t": (16, 4, 1)}}),
     "split": (columns, {"split": {"power": 3}}),
     "order": (by_heads, {"order": {"out": ("t", "0")}, "tiles": {"out": {"t": 8}}}),
+    "keep": (rms_norm_linear, {"keep": {"normed": "again"}, "groups": {"first": ("mul", "rowmean", "add", "sqrt", "div", "normed")},
+                               "tiles": {"out": {1: 128}}}),
     "flat": (by_heads, {"flat": {"out": ("0",)}}),
 }
 
@@ -231,6 +233,16 @@ def test_falling_sizes_leave_no_short_tile() -> None:
     assert loops(made) == ["t_i", "t_i", "t_i"]
     views = [view for statement in flow.leaves(made.function.body) for view in t.views_read(statement)]
     assert not any(isinstance(step, t.TileCut) for view in views for step in view.steps)
+
+
+def test_a_value_that_is_computed_again_needs_no_memory() -> None:
+    hand = {"groups": {"first": ("mul", "rowmean", "add", "sqrt", "div", "normed")}, "tiles": {"out": {1: 128}}}
+    apart = cut(rms_norm_linear()[0], hand=hand)
+    assert groups(apart) == ("first", "out")
+    again = cut(rms_norm_linear()[0], hand={**hand, "keep": {"normed": "again"}})
+    assert groups(again) == ("out",) and loops(again) == ["t_i", "out_1"]
+    with pytest.raises(PlanConflictError, match="no result of the function"):
+        cut(rms_norm_linear()[0], hand={"keep": {"out": "again"}})
 
 
 def test_an_axis_that_must_be_whole_needs_a_bound() -> None:
