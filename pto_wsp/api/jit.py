@@ -32,6 +32,7 @@ from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tunable import Tunable, tunables_of, usual_value
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.tensor.captured import CapturedNames
+from pto_wsp.trace.tensor.host_arrays import is_on_arrays
 from pto_wsp.trace.tensor.leaves import leaves_of
 from pto_wsp.trace.tensor.signature import BoundArguments, signature_of
 from pto_wsp.trace.tensor.trace import is_tracing
@@ -70,6 +71,8 @@ class JitFunction:
         """
         if is_tracing():
             return self._inlined(args, plan, out, kwargs)
+        if is_on_arrays():      # in a body that runs as a NumPy program
+            return self._function(*args, **self._with_usual(args, kwargs))
         try:
             values = self._values(args, kwargs, plan)
             reader = ArgumentReader()

@@ -14,11 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pto_wsp.api.tensors.options import no_compile
-from pto_wsp.trace.tensor.control import each, group, loop, otherwise, when
-from pto_wsp.trace.tensor.namespace import MEMBERS, arange, assume, cast, empty, full, member, ones, random, rows_of, topk, zeros
-from pto_wsp.trace.tensor.namespace import print_ as print
+from pto_wsp.trace.tensor.namespace import MEMBERS, member
 
-if not TYPE_CHECKING:      # a type checker would take any name for one of the module's
+if TYPE_CHECKING:
+    from pto_wsp.trace.tensor.control import each, group, loop, otherwise, when
+    from pto_wsp.trace.tensor.namespace import arange, assume, cast, empty, full, ones, random, rows_of, topk, zeros
+    from pto_wsp.trace.tensor.namespace import print_ as print
+else:      # a type checker would take any name for one of the module's
     def __getattr__(name: str) -> object:
         """Return an op of the table by its name."""
         if name.startswith("__"):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from pto_wsp.api.tensors.calls import check_contract, number_of
-from pto_wsp.api.tensors.results import maker_of, refuse_overlaps, unwritable
+from pto_wsp.api.tensors.results import Maker, maker_of, refuse_overlaps, unwritable
 from pto_wsp.errors import raise_all
 from pto_wsp.ir.tensor_type import TensorType
 from pto_wsp.run.tensor_evaluate import evaluate
-from pto_wsp.trace.tensor.signature import BoundArguments
-from pto_wsp.trace.tensor.traced import Traced
+from pto_wsp.trace.tensor.leaves import parts_of, with_parts
+from pto_wsp.trace.tensor.signature import BoundArguments, TensorSignature
+from pto_wsp.trace.tensor.traced import Traced, run_on_arrays
 
 
 def run_reference(traced: Traced, bound: BoundArguments) -> object:
@@ -24,6 +27,24 @@ def run_reference(traced: Traced, bound: BoundArguments) -> object:
     results = evaluate(traced.function, arrays, {**bound.sizes(), **numbers})
     make = maker_of(bound.given[0] if bound.given else None)
     return traced.rebuild([make(np.array(result)) for result in results])
+
+
+def run_python(function: Callable[..., object], signature: TensorSignature, values: Sequence[object]) -> object:
+    """Run the body of a function as the NumPy program that it is; what is InOut is written. Results are of the kind of the first array.
+
+    Raises: J101, J109, J201, R110 and R113 for arrays that do not fit, and what the body raises.
+    """
+    bound = signature.match(values)
+    check_arrays(bound)
+    make = maker_of(bound.given[0] if bound.given else None)
+    return _made(run_on_arrays(function, bound), make)
+
+
+def _made(value: object, make: Maker) -> object:
+    if isinstance(value, np.ndarray):
+        return make(value)
+    parts = parts_of(value)
+    return value if parts is None else with_parts(value, [_made(part, make) for _, part in parts])
 
 
 def check_arrays(bound: BoundArguments) -> list[np.ndarray]:

@@ -39,6 +39,7 @@ from pto_wsp.source import here
 from pto_wsp.trace.tensor import control
 from pto_wsp.trace.tensor import functions as fn
 from pto_wsp.trace.tensor.einsum import einsum
+from pto_wsp.trace.tensor.host_arrays import on_both
 from pto_wsp.trace.tensor.names import frames_of_body, target_of_statement
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
 from pto_wsp.trace.tensor.value import TensorValue
@@ -259,7 +260,9 @@ _OF_NUMPY: Mapping[str, Traced] = MappingProxyType({
 _OF_TABLE: Mapping[str, Traced] = MappingProxyType({
     name: op for op in ENTRIES if isinstance(op, Elementwise | RowReduce | ColReduce) or op.name in ("rowargmax", "rowargmin")
     for name in (op.name, *op.aliases)})
-MEMBERS: Mapping[str, Traced] = MappingProxyType({**_OF_TABLE, **_OF_NUMPY, **OWN})
+MEMBERS: Mapping[str, Traced] = MappingProxyType({
+    name: on_both(name, function) if name in OWN or not isinstance(function, Elementwise | RowReduce | ColReduce) else function
+    for name, function in {**_OF_TABLE, **_OF_NUMPY, **OWN}.items()})
 
 
 def member(name: str) -> Traced:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import FunctionType
+from types import CodeType
 from typing import Any, NoReturn
 
 from pto_wsp.errors import (
@@ -35,6 +35,7 @@ from pto_wsp.ir.tensor_type import TensorType
 from pto_wsp.ir.view import Cut, Pick
 from pto_wsp.source import definition_span, here, repeated
 from pto_wsp.trace.tensor.blocks import refuse_exit
+from pto_wsp.trace.tensor.host_arrays import host_argument, on_arrays, own_arrays
 from pto_wsp.trace.tensor.leaves import parts_of, with_leaves, with_parts
 from pto_wsp.trace.tensor.names import RESULT
 from pto_wsp.trace.tensor.protocols import BodyTrace
@@ -57,12 +58,12 @@ class Traced:
         return None if self.structure is None else with_leaves(self.structure, iter(results))
 
 
-def trace_function(function: FunctionType, bound: BoundArguments) -> Traced:
+def trace_function(function: Callable[..., object], bound: BoundArguments) -> Traced:
     """Trace the body of a function for arguments of these types.
 
     Raises: the errors of the body, at the user's lines: J1xx, J2xx, and those of the op table.
     """
-    code = function.__code__
+    code = _code_of(function)
     trace = BodyTrace(code)
     symbols: dict[str, SymbolRef] = {}
     params: list[tuple[ArrayLeaf, Storage]] = []
@@ -116,8 +117,13 @@ def _with_leaves(value: object, leaf: Callable[[Any], object]) -> object:
     return leaf(value) if isinstance(value, ArrayLeaf | ScalarLeaf | TensorValue) else value
 
 
-def _called(function: FunctionType, arguments: Mapping[str, object]) -> object:
-    code = function.__code__
+def _code_of(function: Callable[..., object]) -> CodeType:
+    code: CodeType = function.__code__
+    return code
+
+
+def _called(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
+    code = _code_of(function)
     places = code.co_varnames[:code.co_posonlyargcount]
     rest = {name: value for name, value in arguments.items() if name not in places}
     return function(*(arguments[name] for name in places), **rest)
@@ -266,7 +272,7 @@ class _Changed:
 
 # -- functions in functions --------------------------------------------------------------------------------------------
 
-def inline(function: FunctionType, signature: TensorSignature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
+def inline(function: Callable[..., object], signature: TensorSignature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
     """Return what a function on tensors gives in the body of another: its body is traced there, with symbols of its own.
 
     Raises: J109 for an argument of another type, J201 for extents of one name that are not provably equal, J102 for an InOut argument
@@ -312,3 +318,21 @@ def _inner_array(trace: TensorTrace, where: str, value: TensorValue, wanted: Ten
                                expected="state of tt.zeros, or an InOut parameter",
                                found=repr(value))
     return TensorValue(trace, value.storage, value.steps, value.taken, readonly=not wanted.written)
+
+
+def run_on_arrays(function: Callable[..., object], bound: BoundArguments) -> Any:
+    """Run a body as the NumPy program that it is, on the arrays of a call; what is InOut is written.
+
+    Raises: what the body raises.
+    """
+    arrays, numbers = iter(zip(bound.leaves, bound.arrays, strict=True)), iter(bound.numbers)
+
+    def leaf(argument: ArrayLeaf | ScalarLeaf) -> object:
+        if isinstance(argument, ScalarLeaf):
+            return next(numbers)
+        known, array = next(arrays)
+        return None if array is None else host_argument(array, written=known.type.written)
+
+    arguments = {name: _with_leaves(value, leaf) for name, value in bound.arguments.items()}
+    with on_arrays():
+        return own_arrays(_called(function, arguments))
