@@ -24,10 +24,11 @@ from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.names import Names
-from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, mul, sub
+from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, leaves, mul, sub
 from pto_wsp.ir.tensor import Injective, Monotone, Tensor
 from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Make, Put, TensorFunction, TileCut
-from pto_wsp.passes.tensor.effects import highest_id
+from pto_wsp.ir.view import Cut
+from pto_wsp.passes.tensor.effects import highest_id, views_of
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.kernel_text import RESERVED, KernelCall, ModuleLine, identifier, kernel_of
 from pto_wsp.passes.tensor.own_results import in_shape_of_results, with_own_results
@@ -156,9 +157,12 @@ class _Module:
         self._kernel_names: list[str] = []
         self._dtypes: set[DType] = set()
         self._uses_math = False
+        self._given = {param.array.id for param in function.params} | {constant.array.id for constant in function.constants}
+        self._bound_of = _parts(self._function)
         self._spelled: dict[str, str] = {}
         self._tensors: dict[int, str] = {}
         self._variables: dict[Var, str] = {}
+        self._used: set[str] = set()          # symbols that the workload knows, so that a run may bind them
         self._fills: set[int] = set()
         self._keep: list[Body] = []           # bodies made here: segments are known by the identity of their body
 
@@ -171,7 +175,8 @@ class _Module:
         constants = {one.array.id: self._of_kernels.take(self._variable(one.array.name, self._names)) for one in function.constants}
         self._tensors = {one.array.id: one.variable for one in bound} | constants
         body = self._tasks(function.body, 1, self._names.inner(), {})
-        lines = self._assembled(name, bound, constants, body)
+        known = frozenset(self._used)
+        lines = self._assembled(name, bound, constants, body, known)
         text = "".join(f"{'    ' * line.depth}{line.text}".rstrip() + "\n" for line in lines)
         spans = {number: line.span for number, line in enumerate(lines, 1) if line.span != UNKNOWN}
         digest = sha256(f"{text}{sorted(spans.items(), key=lambda pair: pair[0])}".encode()).hexdigest()[:8]
@@ -185,8 +190,9 @@ class _Module:
         inputs = tuple(ModuleTensor(name, param.path or param.array.name, param.array, self._variable(name, self._names))
                        for name, param in params)
         results = tuple(names.take("out" if k == 0 else f"out_{k}") for k in range(len(self._function.results)))
-        outputs = tuple(ModuleTensor(name, name, replace(view.array, shape=view.shape), self._variable(name, self._names), True)
-                        for name, view in zip(results, self._function.results, strict=True))
+        arrays = [replace(view.array, shape=view.shape, contracts=()) for view in self._function.results]
+        outputs = tuple(ModuleTensor(name, name, array, self._variable(name, self._names), True)
+                        for name, array in zip(results, arrays, strict=True))
         return (*inputs, *outputs)
 
     def _variable(self, wanted: str, names: Names) -> str:
@@ -197,6 +203,7 @@ class _Module:
 
     def tensor(self, array: Array) -> str:
         """Return the name of the tensor that an array is."""
+        self._used |= {extent.name for extent in array.shape if isinstance(extent, SymbolRef)}
         return self._tensors[array.id]
 
     def scalar(self, node: Scalar) -> str:
@@ -208,6 +215,7 @@ class _Module:
             case Var():
                 return self._variables[node]
             case SymbolRef(name):
+                self._used.add(name)
                 return self._spelled[name]
             case Element(tensor, index):
                 return f"{self._tensors[tensor.id]}[{', '.join(map(self.scalar, index))}]"
@@ -277,7 +285,16 @@ class _Module:
         name = self._variable(array.name, names)
         self._tensors[array.id] = name
         self._dtypes.add(array.dtype)
-        return ModuleLine(f"{name} = Tensor.empty(({self._shape(array)}), {array.dtype.name})", depth, span)
+        rooms = [self._room(extent) for extent in array.shape]
+        shape = ", ".join(self.scalar(room) for room in rooms) + "," * (array.rank == 1)
+        cuts = [":" if room == extent else f":{self.scalar(extent)}" for room, extent in zip(rooms, array.shape, strict=True)]
+        part = f"[{', '.join(cuts)}]" if any(cut != ":" for cut in cuts) else ""
+        return ModuleLine(f"{name} = Tensor.empty(({shape}), {array.dtype.name}){part}", depth, span)
+
+    def _room(self, extent: Scalar) -> Scalar:
+        """Return how many positions memory has for an extent: of one that tasks compute, the most that it can be."""
+        computed = any(isinstance(leaf, Element) and leaf.tensor.id not in self._given for leaf in leaves(extent))
+        return self._bound_of.get(extent, extent) if computed else extent
 
     def _call(self, run: Run, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
         lines = [self._scratch(array, depth, names, UNKNOWN) for array in self._homes.leaving(run) if array.id not in self._tensors]
@@ -328,7 +345,7 @@ class _Module:
 
     # -- the module ----------------------------------------------------------------------------------------------------
     def _assembled(self, name: str, bound: Sequence[ModuleTensor], constants: Mapping[int, str],
-                   body: list[ModuleLine]) -> list[ModuleLine]:
+                   body: list[ModuleLine], known: frozenset[str]) -> list[ModuleLine]:
         function = self._function
         symbols = [self._spelled[symbol.name] for symbol in (*function.symbols, *function.scalars)]
         self._dtypes |= {one.array.dtype for one in bound} | {one.array.dtype for one in function.constants}
@@ -340,7 +357,7 @@ class _Module:
                  ModuleLine(f"def {name}({parameters}):", 0, function.span), *body]
         tail = _TAIL.format(symbols=", ".join(f"{text!r}: Symbol({text!r})" for text in symbols), parameters=", ".join(symbols),
                             tensors="\n".join(f"        {one.name!r}: {self._declared(one)}," for one in bound), name=name)
-        lines += _plain(tail + self._run_text(bound))
+        lines += _plain(tail + self._run_text(bound, known))
         used = {word for line in lines for word in re.findall(r"[A-Za-z_]\w*", line.text)}
         imports = f'"""The function `{function.name}` as kernels and a workload."""\n\n' + "import math\n" * ("math" in used)
         imports += "from functools import cache\n\n" + "import numpy as np\n\n" * ("np" in used)
@@ -353,11 +370,12 @@ class _Module:
             text = f"{contract.value.capitalize()}({text})"
         return text
 
-    def _run_text(self, bound: Sequence[ModuleTensor]) -> str:
+    def _run_text(self, bound: Sequence[ModuleTensor], known: frozenset[str]) -> str:
         function = self._function
         inputs = [one for one in bound if not one.is_result]
         outputs = [one for one in bound if one.is_result]
         scalars = [self._spelled[one.name] for one in function.scalars]
+        bindable = {self._spelled[name] for name in known}
         sizes: dict[str, str] = {}
         for one in inputs:
             for dim, extent in enumerate(one.array.shape):
@@ -365,7 +383,8 @@ class _Module:
                     sizes.setdefault(self._spelled[extent.name], f"{one.name}.shape[{dim}]")
         made = [f"{name} = {text}" for name, text in sizes.items()]
         made += [f"{one.name} = np.empty(({self._shape(one.array)}), {one.array.dtype.name}.np)" for one in outputs]
-        bindings = ", ".join(f"{name}={name}" for name in (*(one.name for one in bound), *sizes, *scalars))
+        names = [*(one.name for one in bound), *(one for one in (*sizes, *scalars) if one in bindable)]
+        bindings = ", ".join(f"{name}={name}" for name in names)
         made.append(f"program().run({bindings})")
         if outputs:
             made.append(f"return {', '.join(one.name for one in outputs)}")
@@ -411,6 +430,17 @@ def _plain(text: str, span: Span = UNKNOWN) -> list[ModuleLine]:
 
 
 # -- before printing ---------------------------------------------------------------------------------------------------
+def _parts(function: TensorFunction) -> dict[Scalar, Scalar]:
+    """Return by the extent of a part, which data may say, the extent of what the part is taken of."""
+    found: dict[Scalar, Scalar] = {}
+    for leaf in flow.leaves(function.body):
+        for view in views_of(leaf):
+            for place, step in enumerate(view.steps):
+                if isinstance(step, Cut) and step.step == 1:
+                    found.setdefault(sub(step.stop, step.start), ArrayView(view.array, view.steps[:place]).shape[step.dim])
+    return found
+
+
 def _defined(leaf: Any) -> Iterable[Array]:
     return (leaf.array,) if isinstance(leaf, Make) else getattr(leaf, "results", ())
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
+from pto_wsp.ir.extents import same, simplified
 from pto_wsp.ir.scalar import Const, Scalar, Var, add, minimum, mul, sub
 from pto_wsp.ir.tensor_function import ArrayView, Flip, Insert, Refold, TileCut, limit_of
 from pto_wsp.ir.view import Cut, Permute, Pick
@@ -97,6 +98,7 @@ class DimSlice:
     """What a view takes of a dimension of memory: `size` positions from `start` on, a step apart; `extent` of them are there.
 
     `whole`: the extent of the dimension that is taken from. `within`: the part of the dimension, start and stop, that `start` counts in.
+    `is_open`: a table says which positions: all are bound, however many, and the tile has none of them.
     """
 
     whole: Scalar
@@ -105,6 +107,7 @@ class DimSlice:
     extent: Scalar
     step: int = 1
     within: tuple[Scalar, Scalar] | None = None
+    is_open: bool = False
 
     @property
     def is_short(self) -> bool:
@@ -169,7 +172,7 @@ class _StepsTaken:
         if self.step[at] != 1:
             start = mul(start, Const(self.step[at]))
         elif self.within[at] is None and not isinstance(self.extent[at], Const) and self.extent[at] != self.whole[at]:
-            self.within[at] = (self.start[at], add(self.start[at], self.extent[at]))      # a part whose size is not known
+            self.within[at] = (self.start[at], simplified(add(self.start[at], self.extent[at])))      # a part whose size is not known
             self.start[at] = Const(0)
         self.start[at] = add(self.start[at], start)
         self.step[at] *= step
@@ -197,9 +200,10 @@ def _is_multiple(node: Scalar, of: int) -> bool:
     return (int(base.value) * factor) % of == 0
 
 
-def flattened(view: ArrayView, limits: ExtentLimits, varying: Callable[[Scalar], bool] = lambda _: False) -> Flat:
+def flattened(view: ArrayView, limits: ExtentLimits, varying: Callable[[Scalar], bool] = lambda _: False, n_open: int = 0) -> Flat:
     """Return how a view of memory is bound as a tile. `varying`: whether a scalar changes while the task runs.
 
+    `n_open`: how many of the first dimensions are bound whole, since positions in them come from data: they are the rows of the region.
     Raises: NoTile for what no task can bind.
     """
     memory = _StepsTaken(view.array.shape, limits)
@@ -237,7 +241,7 @@ def flattened(view: ArrayView, limits: ExtentLimits, varying: Callable[[Scalar],
                     raise NoTile("a reshape of a part, or of axes in another order", "store the part in a tensor of its own first")
                 reshaped = shape
                 memory.reset(shape)
-    return _folded(memory, reshaped, limits, varying)
+    return _folded(memory, view.array.shape, reshaped, limits, varying, n_open)
 
 
 def _number(extent: Scalar) -> int:
@@ -246,29 +250,46 @@ def _number(extent: Scalar) -> int:
     return int(extent.value)
 
 
-def _folded(memory: _StepsTaken, reshaped: tuple[Scalar, ...] | None, limits: ExtentLimits, varying: Callable[[Scalar], bool]) -> Flat:
+def _folded(memory: _StepsTaken, own: tuple[Scalar, ...], reshaped: tuple[Scalar, ...] | None, limits: ExtentLimits,
+            varying: Callable[[Scalar], bool], n_open: int) -> Flat:
     taken: list[DimSlice] = []
+    opened = memory.logical[:n_open]
+    if -1 in opened or memory.flips & set(opened):
+        raise NoTile("places along an axis that is not one of memory", "store the value in a tensor of its own first")
     for at in range(len(memory.whole)):
+        if at in opened:
+            taken.append(DimSlice(memory.whole[at], memory.start[at], 1, memory.extent[at], memory.step[at], memory.within[at], True))
+            continue
         size = memory.size[at] if memory.size[at] is not None else limits.of(memory.extent[at])
         if size is None:
             raise NoTile("an axis is whole in a task, and nothing says how long it can be",
                          "promise a bound, tt.assume(n <= 4096), or let tasks cut the axis")
         taken.append(DimSlice(memory.whole[at], memory.start[at], size, memory.extent[at], memory.step[at], memory.within[at]))
     sizes = {at: ValueDim(one.size, one.extent) for at, one in enumerate(taken)}
-    view_dims = tuple(ValueDim(1, Const(1)) if at < 0 else sizes[at] for at in memory.logical)
+    view_dims = tuple(ValueDim(1, Const(1)) if at < 0 else sizes[at] for at in memory.logical[n_open:])
     order = tuple(at for at in memory.logical if at >= 0 and taken[at].size > 1)
     flipped = tuple(dim for dim, at in enumerate(memory.logical) if at in memory.flips and taken[at].size > 1)
-    kept = [at for at, one in enumerate(taken) if one.size > 1 or varying(one.start)]
+    kept = [at for at, one in enumerate(taken) if one.size > 1 or one.is_open or varying(one.start)]
+    if n_open and kept[:n_open] != opened:
+        raise NoTile("places along an axis that is not the first in memory", "store the value in a tensor of its own first")
     places = {at: place for place, at in enumerate(k for k in kept if taken[k].size > 1)}
-    shape, dims, bound, second = _grouped(taken, kept, reshaped)
+    shape, dims, bound, second = _grouped(taken, kept, own, reshaped)
     memory_dims = tuple(ValueDim(taken[at].size, taken[at].extent) for at in places)
     folding = Folding(len(memory_dims) - 2, len(memory_dims) - 1) if len(bound) > 2 else Folding(0, second)
     return Flat(shape, dims, bound, view_dims, memory_dims, folding, tuple(places[at] for at in order), flipped)
 
 
-def _grouped(taken: list[DimSlice], kept: list[int], reshaped: tuple[Scalar, ...] | None,
+def _grouped(taken: list[DimSlice], kept: list[int], own: tuple[Scalar, ...], reshaped: tuple[Scalar, ...] | None,
              ) -> tuple[tuple[Scalar, ...] | None, tuple[DimSlice, ...], tuple[int, ...], int]:
     """Return the shape that memory is given, what is taken of it, the dimensions that are bound, and how many that are above 1 are rows."""
+    if any(one.is_open for one in taken) and len(kept) > 2:
+        n_open = sum(one.is_open for one in taken)
+        columns = _merged(taken, kept[n_open:])
+        if n_open != 1 or columns is None:
+            raise NoTile("rows that do not lie one behind the other in memory", "store the value in a tensor of its own first")
+        left = [at for at in range(len(taken)) if at not in set(_between(kept[1:])) - {kept[1]}]
+        dims = tuple(columns if at == kept[1] else taken[at] for at in left)
+        return tuple(one.whole for one in dims), dims, (left.index(kept[0]), left.index(kept[1])), 0
     if len(kept) == 1 and kept[0] + 1 < len(taken) and taken[kept[0] + 1].whole == Const(1):
         return reshaped, tuple(taken), (kept[0], kept[0] + 1), int(taken[kept[0]].size > 1)      # a column
     if len(kept) <= 2:
@@ -280,12 +301,21 @@ def _grouped(taken: list[DimSlice], kept: list[int], reshaped: tuple[Scalar, ...
         inner = {*_between(kept[:split]), *_between(kept[split:])} - {kept[0], kept[split]}
         left = [at for at in range(len(taken)) if at not in inner]
         dims = tuple(rows if at == kept[0] else columns if at == kept[split] else taken[at] for at in left)
-        return (tuple(one.whole for one in dims), dims, (left.index(kept[0]), left.index(kept[split])),
+        shape = tuple(one.whole for one in dims)
+        if not _may_be_given(shape, own):
+            continue
+        same_shape = len(shape) == len(own) and all(map(same, shape, own))
+        return (None if same_shape else shape, dims, (left.index(kept[0]), left.index(kept[split])),
                 sum(1 for at in kept[:split] if taken[at].size > 1))
     if all(taken[at].size > 1 for at in kept) and not any(taken[at].is_short for at in kept[:-2]):
         return reshaped, tuple(taken), tuple(kept), 0
     raise NoTile("three axes or more of a tile that do not lie one behind the other in memory",
                  "cut all but two of the axes into tiles of 1")
+
+
+def _may_be_given(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> bool:
+    """Tell whether memory may be given a shape: each extent that only a run tells is one of its own."""
+    return all(isinstance(extent, Const) or any(same(extent, one) for one in own) for extent in shape)
 
 
 def _between(group: list[int]) -> range:
@@ -303,11 +333,14 @@ def _merged(taken: list[DimSlice], group: list[int]) -> DimSlice | None:
         if not one.is_all or not isinstance(one.whole, Const):
             return None
         inner *= int(one.whole.value)
-    if first.step != 1 or first.within is not None or not isinstance(first.whole, Const):
+    if first.step != 1 or first.within is not None:
         return None
     by = Const(inner)
     extent = Const(int(first.extent.value) * inner) if isinstance(first.extent, Const) else mul(first.extent, by)
-    return DimSlice(mul(first.whole, by), mul(first.start, by), first.size * inner, extent)
+    whole, start, size = mul(first.whole, by), mul(first.start, by), first.size * inner
+    if first.is_short and first.ends_with_axis:
+        extent = minimum(Const(size), sub(whole, start))
+    return DimSlice(whole, start, size, extent)
 
 
 def varies_with(loops: frozenset[Var]) -> Callable[[Scalar], bool]:

@@ -20,6 +20,8 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import COMPARISONS, LOGICAL, Binary, Const, Element, Scalar, SymbolRef, Unary, Var, scalar_dtype
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Flip, Item, Make, Put, Show, Statement
+from pto_wsp.ops.entries import cast, index
+from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
 from pto_wsp.passes.tensor.flatten import DimSlice, ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, usual, varies_with
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
 from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, number_text, scalar_text
@@ -142,6 +144,7 @@ class _KernelPrinter:
         self._loops: dict[Var, str] = {}
         self._scope = _KnownTiles()
         self._in_branch = 0
+        self._done: set[int] = set()
         self._dtypes: set[DType] = set()
         self._span_of_run = next((leaf.span for item in run.items for leaf in flow.leaves(item) if leaf.span != UNKNOWN), UNKNOWN)
 
@@ -240,6 +243,12 @@ class _KernelPrinter:
         self._dtypes.add(dtype)
         return dtype.name
 
+    def let(self, wanted: str, text: str) -> str:
+        """Append a line that gives a value a name; return the name."""
+        name = self.name(wanted)
+        self.line(f"{name} = {text}")
+        return name
+
     def scalar(self, node: Scalar, dtype: DType | None = None) -> str:
         """Return a scalar as text of the kernel: what does not change while the task runs is a parameter."""
         if isinstance(node, Const):
@@ -276,7 +285,8 @@ class _KernelPrinter:
             case Make():
                 self._make(statement)
             case Put():
-                self._put(statement)
+                if id(statement) not in self._done:
+                    self._put(statement)
             case Show(label, view):
                 value = self.read(view)
                 self.line(f"pto.print({label!r}, {value.text})")
@@ -300,9 +310,19 @@ class _KernelPrinter:
         return True
 
     def _apply(self, statement: Apply) -> None:
+        if statement.op == TAKE:
+            source, table = statement.operands
+            assert isinstance(source, ArrayView) and isinstance(table, ArrayView)
+            self._result(statement, self._taken(statement, source, table))
+            return
+        if statement.op == ROWS_OF:
+            self._rows_of(statement)
+            return
         operands: list[KernelValue | Scalar] = [self.read(operand) if isinstance(operand, ArrayView) else operand
                                               for operand in statement.operands]
-        made = spelled(self, statement, operands)
+        self._result(statement, spelled(self, statement, operands))
+
+    def _result(self, statement: Apply, made: Spelled) -> None:
         for array, value in zip(statement.results, self._named(statement, made), strict=True):
             self._values[array.id] = value
             if self._homes.of(array) is ArrayHome.MEMORY:
@@ -451,8 +471,126 @@ class _KernelPrinter:
         there = "" if valid is None else f", valid={valid}"
         self.line(f"pto.store({param.name}, {text}, {at}{there})")
 
+    # -- rows that a table names ---------------------------------------------------------------------------------------
+    def _region(self, view: ArrayView, n_open: int) -> _Param:
+        """Return the parameter for all of a view of memory, of which places in the first dimensions come from data."""
+        varies = varies_with(frozenset(self._loops))
+        flat = flattened(view, self.limits, varies, n_open)
+        if any(varies(one.start) or varies(one.extent) for one in flat.dims):
+            raise NoTile("rows that a table names, of a part that a loop of the kernel moves", "let the loop be one of tasks")
+        if any(one.is_short and not one.is_open for one in flat.dims):
+            raise NoTile("rows that a table names, with a short tile of their columns", "choose a tile that divides the columns")
+        argument = binding(flat, self._outside.tensor(view.array), self._outside.scalar, varies)
+        return self.param(view.array, argument, flat, None)
+
+    def _index(self, table: ArrayView) -> tuple[KernelValue, str]:
+        """Return the places of a table as one column, and the text of how many there are, "" if all."""
+        value = self.read(table)
+        column = refolded(value, Folding(0, len(value.dims)))
+        if not value.dtype.is_index:
+            column = replace(column, text=f"pto.{cast.cast.name}({column.text}, {self.dtype(DType.I32)})", dtype=DType.I32)
+        if any(dim.short for dim in value.dims[1:]):
+            raise NoTile("a table whose last axis is a short tile", "let the last axis of the table be whole")
+        rest = 1
+        for dim in value.dims[1:]:
+            rest *= dim.limit
+        short = bool(value.dims) and value.dims[0].short
+        return column, f", valid={self.scalar(scalar.mul(value.dims[0].extent, Const(rest)))}" if short else ""
+
+    def _taken(self, statement: Apply, source: ArrayView, table: ArrayView) -> Spelled:
+        column, valid = self._index(table)
+        dims = self.limits.dims(statement.results[0].shape)
+        n_table = len(column.dims)
+        folding = Folding(0, n_table)
+        if self._homes.of(source.array) is not ArrayHome.MEMORY:
+            value = self.read(source)
+            rows = refolded(value, Folding(0, 1))
+            text = f"pto.{index.gather.name}({rows.text}, {column.text}, axis=0)"
+            if valid:
+                raise NoTile("a short table of places in a value that the kernel computes", "store the value first")
+            return Spelled(KernelValue(text, dims, folding, source.dtype))
+        param = self._region(source, 1)
+        param.reads = True
+        if list(param.flat.order) != sorted(param.flat.order) or param.flat.flipped:
+            raise NoTile("rows whose axes are in another order in memory", "store the value in a tensor of its own first")
+        n_columns = folding.tile_shape(dims)[1]
+        text = f"pto.{index.gather.name}({param.name}, {column.text}, cols={n_columns}{valid})"
+        return Spelled(KernelValue(text, dims, folding, source.dtype, Behind.ZERO))
+
     def _scatter(self, put: Put, value: KernelValue | Scalar) -> None:
-        raise NoTile("a write through a table", "this form is not there yet")
+        assert put.table is not None
+        if self._homes.of(put.target.array) is ArrayHome.BUFFER:
+            raise NoTile("a write through a table to state of the kernel", "let the statement be a kernel of its own: plan key `groups`")
+        column, valid = self._index(put.table)
+        param = self._region(put.target, 1)
+        param.writes = True
+        param.reads |= put.add
+        self._scope.forget(put.target.array)
+        if list(param.flat.order) != sorted(param.flat.order) or param.flat.flipped:
+            raise NoTile("rows whose axes are in another order in memory", "write a tensor of its own first")
+        dims = (*column.dims, *param.flat.view_dims)
+        place = KernelValue("", dims, Folding(0, len(column.dims)), put.target.dtype)
+        n_columns = place.tile_shape[1]
+        text = self._fitted(value, place).text if isinstance(value, KernelValue) else self.scalar(value)
+        name = (index.scatter_add if put.add else index.scatter).name
+        self.line(f"pto.{name}({param.name}, {column.text}, {text}, cols={n_columns}{valid})")
+
+    def _rows_of(self, statement: Apply) -> None:
+        """Print a counting sort: how many places each number has, where its places start, then the places in order."""
+        (table,) = statement.operands
+        places, starts = statement.results
+        assert isinstance(table, ArrayView)
+        n = int(dict(statement.attrs)["n"])
+        rank = len(table.shape)
+        if not 1 <= rank <= 2:
+            raise NoTile("places in a table of more than two axes", "reshape the table")
+        source = self._region(table, rank)
+        source.reads = True
+        targets = [self._region(self._target_of(array), 1) for array in (places, starts)]
+        for target in targets:
+            target.writes = True
+        count, first, row, col, chosen, at = (self.name(name) for name in ("count", "first", "row", "col", "chosen", "at"))
+        small = self.dtype(DType.I32)
+        rows, cols = (("1" if rank == 1 else self.scalar(table.shape[0])), self.scalar(table.shape[-1]))
+        where = f"{col}, 0" if rank == 1 else f"{row}, {col}"
+        number = col if rank == 1 else f"{row} * {cols} + {col}"
+
+        def each(*lines: str) -> None:
+            depth = self._depth
+            for name, stop in (((row, rows),) if rank == 2 else ()) + ((col, cols),):
+                self.line(f"for {name} in pto.range({stop}):")
+                self._depth += 1
+            for line in lines:
+                self.line(line)
+            self._depth = depth
+
+        one = f"{count}[:, {chosen}:{chosen} + 1]"
+        self.line(f"{count} = pto.alloc((1, {n}), {small}, init=0)")
+        each(f"{chosen} = pto.item({source.name}, {where})", f"{one} = {one} + 1")
+        self.line(f"{first} = pto.alloc((1, 1), {small}, init=0)")
+        self.line(f"pto.store({targets[1].name}, {first}, (0, 0))")
+        self.line(f"for {at} in pto.range({n}):")
+        self._depth += 1
+        behind = self.name("behind")
+        self.line(f"{behind} = {first} + {count}[:, {at}:{at} + 1]")
+        self.line(f"{count}[:, {at}:{at} + 1] = {first}")
+        self.line(f"{first}[:] = {behind}")
+        self.line(f"pto.store({targets[1].name}, {first}, ({at} + 1, 0))")
+        self._depth -= 1
+        taken, place = self.name("of"), self.name("place")
+        one = f"{count}[:, {taken}:{taken} + 1]"
+        each(f"{taken} = pto.item({source.name}, {where})", f"{place} = pto.item({count}, 0, {taken})",
+             f"pto.store({targets[0].name}, pto.full((1, 1), {number}, {small}), ({place}, 0))", f"{one} = {one} + 1")
+
+    def _target_of(self, array: Array) -> ArrayView:
+        """Return the memory that a result of the run is stored to, in place of a value; the statement that stores it is done then."""
+        if self._homes.of(array) is ArrayHome.MEMORY:
+            return ArrayView(array)
+        for item in self._run.items:
+            if isinstance(item, flow.Do) and isinstance(item.leaf, Put) and item.leaf.value == ArrayView(array):
+                self._done.add(id(item.leaf))
+                return item.leaf.target
+        raise NoTile("places that are used where they are computed", "let the places be a kernel of their own: plan key `groups`")
 
     # -- what may meet -------------------------------------------------------------------------------------------------
     def _check_aliases(self) -> None:
@@ -536,6 +674,10 @@ def binding(flat: Flat, tensor: str, text_of: Callable[[Scalar], str], varies: C
         if at not in bound:
             entries.append(text_of(one.start))
             continue
+        if one.is_open:
+            entries.append(":" if one.is_all else f"{text_of(one.start)}:{text_of(scalar.add(one.start, one.extent))}")
+            limits.append("None")
+            continue
         entries.append(":" if moves else _slice(one, text_of))
         natural = one.ends_with_axis or one.size == 1
         limits.append("None" if moves or not (one.is_short or one.size == 1) else str(one.size) if natural else text_of(one.extent))
@@ -544,6 +686,8 @@ def binding(flat: Flat, tensor: str, text_of: Callable[[Scalar], str], varies: C
     text += _bracket(entries)
     if any(limit != "None" for limit in limits):
         text += f".clip({', '.join(limits)})"
+    if len(flat.bound) == 1 and flat.dims[flat.bound[0]].is_open:
+        text += f".reshape({text_of(flat.dims[flat.bound[0]].extent)}, 1)"
     return text
 
 

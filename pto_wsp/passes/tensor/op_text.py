@@ -23,12 +23,14 @@ from pto_wsp.ops.entry import Finish, Identity, Operator
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement, TileFunction
+from pto_wsp.passes.tensor.carried import carried_ops
 from pto_wsp.passes.tensor.flatten import Dims, ExtentLimits, Folding, NoTile, ValueDim, matrices, usual
 from pto_wsp.passes.tensor.scalar_text import number_text
 from pto_wsp.passes.tensor.tile_values import Behind, KernelValue, refolded, shape_text, transposed
 from pto_wsp.values import dataclass
 
 _INFIX = frozenset("+-*/")
+_MOST_JOINED = 32       # positions of an axis that are joined one by one
 
 
 class KernelWriter(Protocol):
@@ -42,6 +44,10 @@ class KernelWriter(Protocol):
 
     def dtype(self, dtype: DType) -> str:
         """Return the name of a dtype."""
+        ...
+
+    def let(self, wanted: str, text: str) -> str:
+        """Append a line that gives a value a name; return the name."""
         ...
 
 
@@ -75,6 +81,8 @@ def spelled(writer: KernelWriter, statement: Apply, operands: Sequence[KernelVal
         case RowReduce() | ColReduce():
             by_row = isinstance(entry, RowReduce)
             (source,) = tiles
+            if isinstance(entry, ColReduce) and any(dim.limit > 1 for dim in source.dims[:-2]):
+                return Spelled(_joined(writer, entry, source, dims, dtype))
             folding = usual(len(source.dims)) if by_row else matrices(len(source.dims))
             text = _reduced(writer, entry, refolded(source, folding), len(source.dims) - (1 if by_row else 2), dtype)
         case Matmul():
@@ -185,6 +193,35 @@ def _reduced(writer: KernelWriter, entry: RowReduce | ColReduce, source: KernelV
         return f"pto.{sums.name}({inside.text}) / {count}"
     wide = f"pto.{casts.cast.name}({inside.text}, {writer.dtype(DType.F32)})"
     return f"pto.{casts.cast.name}(pto.{sums.name}({wide}) / {count}, {writer.dtype(dtype)})"
+
+
+def _joined(writer: KernelWriter, entry: ColReduce, source: KernelValue, dims: Dims, dtype: DType) -> KernelValue:
+    """Return a reduction of a short axis between others: its positions lie side by side as columns, and are joined in order."""
+    reduced, columns = source.dims[-2:]
+    if reduced.short or reduced.limit > _MOST_JOINED or columns.short:
+        raise NoTile("a sum along an axis between others in one tile", "cut the axes before it into tiles of 1")
+    flat = refolded(source, Folding(0, len(source.dims) - 2))
+    text = flat.text
+    if dtype.is_half:
+        text = f"pto.{casts.cast.name}({text}, {writer.dtype(DType.F32)})"
+    if not text.isidentifier():
+        text = writer.let("beside", text)
+    width = columns.limit
+    parts = [f"{text}[:, {k * width}:{(k + 1) * width}]" for k in range(reduced.limit)]
+    _, joined, _ = carried_ops(entry, dtype)
+    total = parts[0]
+    for one in parts[1:]:
+        total = f"pto.{joined}({total}, {one})" if not _adds(joined) else f"{total} + {one}"
+    if entry.finish is Finish.DIVIDE_BY_COUNT:
+        total = f"({total}) / {reduced.limit}"
+    if dtype.is_half:
+        total = f"pto.{casts.cast.name}({total}, {writer.dtype(dtype)})"
+    return KernelValue(total, dims, Folding(0, max(len(dims) - 2, 0)), dtype)
+
+
+def _adds(name: str) -> bool:
+    entry = TABLE[name]
+    return isinstance(entry, Elementwise) and isinstance(entry.c, Operator) and entry.c.text == "+"
 
 
 # -- kinds of operations -----------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def in_shape_of_results(function: TensorFunction) -> TensorFunction:
         for step in reversed(steps):
             if isinstance(step, Insert):
                 del index[step.dim]
-            else:
+            elif isinstance(step, Pick):
                 index.insert(step.dim, Const(0))
         return Element(array.ref, tuple(index))
 
