@@ -41,6 +41,7 @@ class FunctionBuilder:
 
     def __init__(self, name: str = "f") -> None:
         self.name = name
+        self.group = ""          # of what follows
         self._ids = itertools.count()
         self._names: dict[str, int] = {}
         self._bodies: list[list[t.Item]] = [[]]
@@ -105,7 +106,7 @@ class FunctionBuilder:
         wanted = None if shape is None else ArrayType(extents(shape), dtype)
         made = tuple(self.array(name or op, tuple(map(simplified, found.shape)), found.dtype, contracts)
                      for found in infer(op, types, attrs, wanted))
-        self.append(t.Apply(op, values, made, attrs, group, self.span()))
+        self.append(t.Apply(op, values, made, attrs, group or self.group, self.span()))
         return tuple(map(t.ArrayView, made))
 
     def make(self, name: str, shape: Any, fill: Any = None, dtype: DType = F32) -> t.ArrayView:

@@ -35,6 +35,7 @@ from pto_wsp.ops.rounding import Array
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.spec import evaluate as evaluate_tiles
 from pto_wsp.ops.table import FORMULAS, FUNCTIONS, TABLE
+from pto_wsp.ops.traits import Fill
 from pto_wsp.ops.typing import misfit
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.source import here
@@ -88,6 +89,39 @@ def weak_dtype(op: str, position: int, dtypes: Sequence[DType | None], attrs: At
     if entry is None:
         return next((dtype for dtype in dtypes if dtype is not None), None)
     return entry.weak_dtype(position, [None if dtype is None else TileType(1, 1, dtype) for dtype in dtypes], attrs)
+
+
+_OF_IDENTITY = MappingProxyType({Identity.ZERO: Fill.ZERO, Identity.ONE: Fill.ONE, Identity.LOWEST: Fill.LOWEST,
+                                 Identity.HIGHEST: Fill.HIGHEST})
+
+
+def tail_of(op: str, position: int, attrs: Attrs = ()) -> Fill:
+    """Return what operand number `position` must hold in lanes that are not there, along the axis that the op does not leave free.
+
+    A place that is read must be one: the index of a gather holds 0 in every lane that is not there.
+    """
+    match entry_of(op):
+        case Elementwise() | Convert() | Expand() | Iota():
+            return Fill.NONE
+        case RowReduce(identity=identity) | ColReduce(identity=identity):
+            return _OF_IDENTITY[identity]
+        case Matmul():
+            return Fill.ZERO if position < 2 else Fill.NONE
+        case TileFunction(fault=None) as entry:
+            return entry.tail(attrs)
+        case TileFunction() as entry if len(entry.signature.parameters) == 3:      # x, index, axis: what is read
+            return Fill.ZERO if position else Fill.NONE
+        case Movement(transposes=True):
+            return Fill.NONE
+        case None if op == TAKE:
+            return Fill.VALID if position else Fill.NONE
+        case None if op in ARRAY_OPS:
+            return Fill.REFUSED if op == ROWS_OF else Fill.NONE
+        case None:
+            formula = formula_entry(op)
+            return Fill.REFUSED if formula is None else formula.tail
+        case _:
+            return Fill.REFUSED
 
 
 # -- types -------------------------------------------------------------------------------------------------------------

@@ -12,16 +12,16 @@ from dataclasses import replace
 from math import prod
 from typing import Protocol
 
-import numpy as np
-
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.scalar import Const, Scalar
+from pto_wsp.ir.scalar import Const, Scalar, mul
 from pto_wsp.ir.tensor_function import Apply
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entries import cast as casts
-from pto_wsp.ops.entry import Finish, Identity, Operator
-from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
+from pto_wsp.ops.entry import Finish, Operator
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
+from pto_wsp.ops.tensors import ARANGE, FULL, tail_of
+from pto_wsp.ops.traits import Fill
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.passes.tensor.carried import carried_ops
 from pto_wsp.passes.tensor.flatten import Dims, ExtentLimits, Folding, NoTile, ValueDim, matrices, usual
@@ -70,11 +70,12 @@ def spelled(writer: KernelWriter, statement: Apply, operands: Sequence[KernelVal
     entry = TABLE.get(statement.op)
     tiles = [operand for operand in operands if isinstance(operand, KernelValue)]
     match entry:
-        case Elementwise():
+        case Elementwise() | Convert():
             folding = joint([tile.dims for tile in tiles], [tile.folding for tile in tiles], dims)
             fitted = [in_frame(one, dims, folding) if isinstance(one, KernelValue) else one for one in operands]
             texts = [one.text if isinstance(one, KernelValue) else writer.scalar(one) for one in fitted]
-            if isinstance(entry.c, Operator) and entry.c.text in _INFIX and len(texts) == 2 and tiles and not entry.option:
+            if isinstance(entry, Elementwise) and isinstance(entry.c, Operator) and entry.c.text in _INFIX and len(texts) == 2 and tiles \
+                    and not entry.option:
                 text = f"{texts[0]} {entry.c.text} {texts[1]}"
             else:
                 text = _call(writer, statement, texts, tiles)
@@ -150,40 +151,32 @@ def in_frame(value: KernelValue, result: Dims, folding: Folding) -> KernelValue:
 
 
 # -- lanes that are not there ------------------------------------------------------------------------------------------
-def masked(writer: KernelWriter, value: KernelValue, dim: int, identity: Identity) -> KernelValue:
-    """Return a value with the identity of a reduction in the lanes of a dimension that are not there.
+def masked(writer: KernelWriter, value: KernelValue, dim: int, fill: Fill) -> KernelValue:
+    """Return a value with a number in the lanes of a dimension that are not there, among its rows or columns.
 
-    The dimension is all of the rows or columns.
+    Raises: NoTile where no number helps, and for a dimension that is neither rows nor columns.
     """
     one = value.dims[dim]
-    if not one.short or (identity is Identity.ZERO and value.behind is Behind.ZERO):
+    if not one.short or fill is Fill.NONE or (fill is Fill.ZERO and value.behind is Behind.ZERO):
         return value
+    if fill in (Fill.REFUSED, Fill.VALID) or dim < value.folding.first:
+        raise NoTile("an axis that an operation needs whole, of which the last tile may be short", "let the axis be whole, of a known size")
     rows = dim < value.folding.second
-    shape = (one.limit, 1) if rows else (1, one.limit)
-    places = f"pto.iota({shape}, {writer.dtype(DType.I32)}, {0 if rows else 1})"
-    fill = number_text(identity_of(identity, value.dtype))
-    text = f"pto.where({places} < {writer.scalar(one.extent)}, {value.text}, {fill})"
-    return replace(value, text=text, behind=Behind.ZERO if identity is Identity.ZERO else Behind.ANYTHING)
-
-
-def identity_of(identity: Identity, dtype: DType) -> float | int | bool:
-    """Return the identity of a reduction as a number of a dtype."""
-    if identity is Identity.ZERO or identity is Identity.ONE:
-        number = 0 if identity is Identity.ZERO else 1
-        return bool(number) if dtype.is_bool else number
-    lowest = identity is Identity.LOWEST
-    if dtype.is_bool:
-        return not lowest
-    if dtype.is_float:
-        return -np.inf if lowest else np.inf
-    info = np.iinfo(dtype.np)
-    return int(info.min if lowest else info.max)
+    group = range(value.folding.first, value.folding.second) if rows else range(value.folding.second, len(value.dims))
+    lanes = prod(value.dims[k].limit for k in group)
+    outer, inner = (prod(value.dims[k].limit for k in part) for part in (range(group.start, dim), range(dim + 1, group.stop)))
+    places = f"pto.iota({(lanes, 1) if rows else (1, lanes)}, {writer.dtype(DType.I32)}, {0 if rows else 1})"
+    there = mul(one.extent, Const(inner)) if outer == 1 else one.extent
+    if outer > 1:
+        places = f"{places} // {inner} % {one.limit}" if inner > 1 else f"{places} % {one.limit}"
+    text = f"pto.where({places} < {writer.scalar(there)}, {value.text}, {number_text(fill.number(value.dtype))})"
+    return replace(value, text=text, behind=Behind.ANYTHING)
 
 
 def _reduced(writer: KernelWriter, entry: RowReduce | ColReduce, source: KernelValue, dim: int, dtype: DType) -> str:
     if not source.dims[dim].short:
         return f"pto.{entry.name}({source.text})"
-    inside = masked(writer, source, dim, entry.identity)
+    inside = masked(writer, source, dim, tail_of(entry.name, 0))
     if entry.finish is not Finish.DIVIDE_BY_COUNT:
         return f"pto.{entry.name}({inside.text})"
     sums = next(one for one in TABLE.values() if type(one) is type(entry) and isinstance(one, RowReduce | ColReduce)
@@ -228,11 +221,11 @@ def _adds(name: str) -> bool:
 def _call(writer: KernelWriter, statement: Apply, texts: Sequence[str], tiles: Sequence[KernelValue]) -> str:
     """Return the call of an operation of the table, or of another function of `pto`."""
     entry = TABLE.get(statement.op)
-    attrs = dict(statement.attrs)
+    attrs = {name: value for name, value in statement.attrs if name != "inside"}       # a kernel checks every place
     arguments: tuple[object, ...] = tuple(texts)
     if entry is not None:
         types = [TileType(prod(tile.tile_shape[:-1]), tile.tile_shape[-1], tile.dtype) for tile in tiles]
-        arguments, named = entry.call_of(types, tuple(texts), statement.attrs)
+        arguments, named = entry.call_of(types, tuple(texts), tuple(attrs.items()))
         attrs = dict(named)
     written = [*map(str, arguments), *(f"{name}={_attr(writer, name, value)}" for name, value in attrs.items())]
     return f"pto.{statement.op}({', '.join(written)})"
@@ -253,8 +246,8 @@ def _product(writer: KernelWriter, tiles: Sequence[KernelValue], dims: Dims) -> 
     left = refolded(lhs, usual(len(lhs.dims)) if shared else matrices(len(lhs.dims)))
     right = refolded(rhs, matrices(len(rhs.dims)))
     if lhs.dims[-1].short and not (left.behind is right.behind is Behind.ZERO):
-        left = masked(writer, left, len(lhs.dims) - 1, Identity.ZERO)
-        right = masked(writer, right, len(rhs.dims) - 2, Identity.ZERO)
+        left = masked(writer, left, len(lhs.dims) - 1, tail_of(MATMUL.name, 0))
+        right = masked(writer, right, len(rhs.dims) - 2, tail_of(MATMUL.name, 1))
     texts = [left.text, right.text, *(refolded(tile, matrices(len(tile.dims))).text for tile in tiles[2:])]
     atoms = [text if text.isidentifier() or " " not in text.split("(")[0] else f"({text})" for text in texts]
     return (f"{atoms[0]} @ {atoms[1]}" if len(atoms) == 2 else f"pto.{MATMUL.name}({', '.join(texts)})"), folding
@@ -290,7 +283,7 @@ def _made(writer: KernelWriter, statement: Apply, operands: Sequence[KernelValue
     folding = usual(len(dims))
     shape = folding.tile_shape(dims)
     numbers = [writer.scalar(one) for one in operands if not isinstance(one, KernelValue)]
-    if statement.attrs or not 1 <= len(numbers) <= 2 or len(shape) > 2:
+    if statement.op not in (FULL, ARANGE) or len(shape) > 2:
         raise NoTile(f"`{statement.op}` in a kernel", "this form is not there yet")
     if len(numbers) == 1:
         text = f"pto.full({shape_text(shape)}, {numbers[0]}, {writer.dtype(dtype)})"
@@ -315,19 +308,10 @@ def _whole(writer: KernelWriter, statement: Apply, tiles: Sequence[KernelValue],
 
 
 def _ready(writer: KernelWriter, statement: Apply, place: int, tile: KernelValue) -> KernelValue:
-    """Return an operand with lanes that are not there behind all others in its order."""
-    entry = TABLE.get(statement.op)
-    if not tile.dims or not tile.dims[-1].short or place > 0:
-        return tile
-    if isinstance(entry, TileFunction) and entry.gives_columns:
-        attrs = dict(statement.attrs)
-        if not entry.sorts:        # the first largest, or smallest: the one that is no NaN
-            largest = entry.ref([np.array([[1, 2]], np.float32)], ())[0, 0] == 1
-            return masked(writer, tile, len(tile.dims) - 1, Identity.LOWEST if largest else Identity.HIGHEST)
-        if attrs.get("descending"):
-            return masked(writer, tile, len(tile.dims) - 1, Identity.LOWEST)
-        behind = masked(writer, tile, len(tile.dims) - 1, Identity.HIGHEST)
-        return replace(behind, text=behind.text.replace(" math.inf)", " math.nan)")) if tile.dtype.is_float else behind
-    if isinstance(entry, TileFunction):
-        return tile            # places: those that are not there are not read
-    raise NoTile(f"`{statement.op}` along an axis of which the last tile may be short", "let the axis be whole, of a known size")
+    """Return an operand with lanes that are not there behind all others in its order, and with places that are there in an index."""
+    fill = tail_of(statement.op, place, statement.attrs)
+    if place == 0:
+        return masked(writer, tile, len(tile.dims) - 1, fill) if tile.dims else tile
+    for dim in range(len(tile.dims)):
+        tile = masked(writer, tile, dim, fill)
+    return tile
