@@ -332,3 +332,12 @@ def test_names_are_those_of_the_function() -> None:
 def test_an_entry_reads_as_its_place_and_value() -> None:
     assert str(PlanEntry("tiles", "out", "1", Tunable(64, 32))) == "tiles['out'][1] = Tunable(64, 32)"
     assert str(PlanEntry("tails", "", "t", (64, 1))) == "tails['t'] = 64, 1"
+
+
+def test_an_entry_that_no_pass_asks_for_is_refused(plan: TilePlan) -> None:
+    strict = TilePlan("f", "unit", "interp").used_with("f", Planner(NAMES, choose))
+    assert strict.but(tiles={"out": {1: 512}}).said("tiles", "out", "1").value == 512
+    with pytest.raises(PlanNameError, match=r"batch\['out'\] = 4 changes nothing"):
+        strict.but(batch={"out": 4})
+    with pytest.raises(PlanNameError, match=r"tiles\['normed'\]\[1\] = 4 changes nothing"):
+        strict.but(tiles={"normed": {1: 4}})

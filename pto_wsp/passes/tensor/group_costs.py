@@ -49,12 +49,10 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
     others = [axis for axis in (*group.tiled, *group.whole) if axis not in names]
     for k, axis in enumerate(sorted(others, key=repr)):
         names[axis] = f"inner{k or ''}"
-    symbols: set[str] = set()
     for axis in names:
         extent = group.axes.extent(axis)
-        if isinstance(extent, SymbolRef) and extent.name not in symbols:
+        if isinstance(extent, SymbolRef):
             names[axis] = extent.name
-            symbols.add(extent.name)
     return names
 
 
