@@ -3,7 +3,7 @@
     y = (silu(x @ gate) * (x @ up)) @ down
 
 Each rank has some hidden units: its columns of gate and up, and its rows of down. The last product is then a term of a sum over the ranks.
-The same mesh by ring, tree and directly: every result is held against float64, and the bytes that were sent against what the collective says.
+The sum by ring, by tree and directly: results are held against float64, and what was sent against what the collective says.
 
     python examples/mesh_swiglu/mesh_swiglu.py
     python examples/mesh_swiglu/mesh_swiglu.py --ranks 3 --hidden 100

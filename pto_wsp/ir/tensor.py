@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from inspect import Parameter, Signature
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np

@@ -57,7 +57,8 @@ def test_a_broadcast_gives_every_rank_the_roots(algorithm: str, p: int, root: in
     assert all(np.array_equal(part, terms[root]) for part in seen) and counted(program, w)
 
 
-@pytest.mark.parametrize("n, p, k, dim", [(8, 4, 1, 0), (8, 4, 2, 0), (10, 4, 1, 0), (10, 4, 3, 0), (9, 2, 4, 1), (5, 4, 2, 0), (3, 4, 1, 1), (6, 1, 2, 0)])
+@pytest.mark.parametrize("n, p, k, dim", [(8, 4, 1, 0), (8, 4, 2, 0), (10, 4, 1, 0), (10, 4, 3, 0), (9, 2, 4, 1), (5, 4, 2, 0),
+                                          (3, 4, 1, 1), (6, 1, 2, 0)])
 def test_a_halo_is_the_neighbours_nearest_rows(n: int, p: int, k: int, dim: int) -> None:
     mesh, rows = Mesh(x=p), -(-n // p)
     high = rows + 2 * k
@@ -114,8 +115,8 @@ def test_results_are_the_same_under_any_schedule() -> None:
     terms = np.random.default_rng(1).standard_normal((3, 2, 7, 5)).astype(np.float32)
     given = Tensor(terms, layout=TensorLayout((Shard("x"), Shard("y"), Replicate(), Replicate())))
     found = []
-    for schedule in (lambda w: w, lambda w: w.task_graph(deps=Deps.infer_bytes_overlap()), lambda w: w.dispatch(DispatchPolicy.round_robin(3)),
-                     lambda w: w.streams(2)):
+    for schedule in (lambda w: w, lambda w: w.task_graph(deps=Deps.infer_bytes_overlap()),
+                     lambda w: w.dispatch(DispatchPolicy.round_robin(3)), lambda w: w.streams(2)):
         out = np.zeros((7, 5), np.float32)
 
         @workload
