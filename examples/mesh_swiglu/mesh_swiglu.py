@@ -3,10 +3,10 @@
     y = (silu(x @ gate) * (x @ up)) @ down
 
 Each rank has some hidden units: its columns of gate and up, and its rows of down. The last product is then a term of a sum over the ranks.
-The same mesh by ring, tree and directly: every result is held against float64, and the bytes that were sent against what the collective says.
+The sum by ring, by tree and directly: results are held against float64, and what was sent against what the collective says.
 
     python examples/mesh_swiglu/mesh_swiglu.py
-    python examples/mesh_swiglu/mesh_swiglu.py --ranks 4 --hidden 100
+    python examples/mesh_swiglu/mesh_swiglu.py --ranks 3 --hidden 100
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pto_wsp import (
 
 F32 = DType.F32
 ROWS = 16              # tokens of a task
-TOLERANCE = 2e-4       # of f32 sums of products against float64, relative to the largest result
+TOLERANCE = 1e-5       # of f32 sums of products against float64, relative to the largest result
 
 
 # ---- the reference ----
@@ -111,8 +111,8 @@ def main() -> int:
     parser.add_argument("--width", type=int, default=32, help="default %(default)s")
     parser.add_argument("--hidden", type=int, default=96, help="default %(default)s")
     options = parser.parse_args()
-    if min(options.ranks, options.width) < 1 or options.tokens < ROWS or options.tokens % ROWS or options.hidden % options.ranks:
-        parser.error("--ranks and --width are at least 1, --tokens a multiple of 16, --hidden a multiple of --ranks")
+    if min(options.ranks, options.width) < 1 or options.tokens < ROWS or options.tokens % ROWS or options.hidden < 1:
+        parser.error("--ranks, --width and --hidden are at least 1, --tokens a multiple of 16")
     rng = np.random.default_rng(0)
     shapes = ((options.tokens, options.width), (options.width, options.hidden), (options.width, options.hidden),
               (options.hidden, options.width))

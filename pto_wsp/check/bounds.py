@@ -187,6 +187,11 @@ def _scale(expr: Affine, factor: int) -> Affine:
     return Affine(expr.constant * factor, {v: k * factor for v, k in expr.terms.items()} if factor else {})
 
 
+_ADVICE = {CheckKind.ELEMENT: "give the tensor an entry for every iteration",
+           CheckKind.RANK: "write (r + 1) % n for the next rank of a ring",
+           CheckKind.LINK: "take the ring algorithm, copy over the ranks between, or give the arch links between all ranks"}
+
+
 def _bounds_finding(name: str, check: Check, where: Mapping[int, int], names: Mapping[int, str]) -> Finding:
     """Return the finding of a check that fails at the values `where` of loop variables; `names`: the variables to name in the example."""
     def at(node: s.Scalar) -> int:
@@ -199,7 +204,7 @@ def _bounds_finding(name: str, check: Check, where: Mapping[int, int], names: Ma
         return Finding(name, Verdict.COUNTEREXAMPLE, point, schedule_error(check, value, upper, notes))
     error = ViewBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param),
                             expected=f"{lower} .. {upper}" if upper >= lower else "nothing: it is empty", found=str(value),
-                            help="bound the loop by the tensor, or use .clip(...) for a last block that may be short"
-                            if check.kind is not CheckKind.ELEMENT else "give the tensor an entry for every iteration",
+                            help=_ADVICE.get(check.kind,
+                                             "bound the loop by the tensor, or use .clip(...) for a last block that may be short"),
                             notes=(f"for example where {point}",) if point else ())
     return Finding(name, Verdict.COUNTEREXAMPLE, point, error)

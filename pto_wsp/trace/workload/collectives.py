@@ -22,7 +22,7 @@ from pto_wsp.ir.symbolic import Symbolic, maximum, minimum
 from pto_wsp.ir.tensor import Tensor, TensorView, live_tensor
 from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
 from pto_wsp.ir.traffic import Sent
-from pto_wsp.source import here
+from pto_wsp.source import here, user_frame
 from pto_wsp.trace.workload.loops import P
 from pto_wsp.trace.workload.moves import Mover, bound_of
 from pto_wsp.trace.workload.rank_groups import (
@@ -195,7 +195,7 @@ def _begin(what: str, tensor: object, algorithm: object, mesh: object) -> RankGr
         raise CollectiveError(f"{what} of a tensor whose shape only a run knows", here(), expected="a shape of numbers", found=repr(tensor))
     if tensor.rank == 0 or 0 in tensor.ref.shape:
         raise CollectiveError(f"{what} of a tensor without elements or dimensions", here(), found=repr(tensor))
-    return RankGroup(Mover(trace, trace.ranks.mesh), trace.ranks, 0, str(algorithm))
+    return RankGroup(Mover(trace, trace.ranks.mesh, user_frame(), here()), trace.ranks, 0, str(algorithm))
 
 
 def _refuse_conditions(what: str, ranks: MeshInUse) -> None:
@@ -507,8 +507,8 @@ def _own_part(group: RankGroup, tensor: Tensor, dim: int | None, out: Tensor | N
 
 
 def _halo(group: RankGroup, tensor: Tensor, dim: int, k: object) -> Tensor:
-    p, n = group.p,
-    tensor.ref.shape[dim]
+    p: int = group.p
+    n: int = tensor.ref.shape[dim]
     rows = -(-n // p)
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= rows:
         raise CollectiveError("halo: a neighbour does not have so many rows", here(), expected=f"a whole number, 1 .. {rows}",

@@ -7,7 +7,6 @@ between two ranks is a task of the rank that receives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from functools import lru_cache
 from types import FrameType
 from typing import Any
@@ -61,8 +60,8 @@ class Mover:
 
     trace: WorkloadTrace
     mesh: Mesh
-    frame: FrameType = field(default_factory=user_frame)
-    span: Span = field(default_factory=here)
+    frame: FrameType
+    span: Span
 
     def copy(self, target: TensorView, source: TensorView, rank: object, of: object) -> None:
         """Copy a part that rank `of` holds to one of rank `rank`."""
@@ -147,7 +146,7 @@ def copy(source: TensorView, target: TensorView) -> None:
             raise RankError(f"copy: every rank along {', '.join(free)} has a copy of the target", here(),
                             expected="a shard, or a tensor of the program", found=f"an array of layout {target.owner.layout!r}")
     check_alike("copy", source, target)
-    Mover(trace, mesh).copy(target, source, Symbolic(target.at.rank), Symbolic(source.at.rank))
+    Mover(trace, mesh, user_frame(), here()).copy(target, source, Symbolic(target.at.rank), Symbolic(source.at.rank))
 
 
 def check_alike(what: str, source: TensorView, target: TensorView) -> None:

@@ -143,16 +143,17 @@ def rank_of_task(definition: KernelDef, bound: Mapping[str, object], trace: Work
         if not isinstance(value, TensorView):
             continue
         at, tensor = argument_span(span, param.name, position), value.owner
+        name = trace.named_view(value.view, frame, span).tensor.shown
         if value.at is not None:
             _refuse_replicated_output(definition, param, value, at)
             ranks.setdefault(value.at.rank, param.name)
         elif tensor.layout is not None:
             raise RankError(f"kernel `{definition.name}`: argument `{param.name}` is a tensor over ranks", at,
-                            expected=f"the part of one rank: {tensor.ref.shown}.on(r)", found=f"the whole, of layout {tensor.layout!r}")
+                            expected=f"the part of one rank: {name}.on(r)", found=f"the whole, of layout {tensor.layout!r}")
         elif mesh is not None and tensor.made_in is None:
             raise RankError(f"kernel `{definition.name}`: argument `{param.name}` says nothing of ranks", at, found=repr(value),
                             expected="a tensor with a layout, or one that the body of a loop over the mesh makes",
-                            help=f"Tensor(array, layout=TensorLayout.replicated({tensor.rank})), then {tensor.ref.shown}.on(r)")
+                            help=f"Tensor(array, layout=TensorLayout.replicated({tensor.rank})), then {name}.on(r)")
         elif mesh is not None and trace.ranks.loops:
             ranks.setdefault(trace.ranks.loops[-1], param.name)
     if mesh is None:

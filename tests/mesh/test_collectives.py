@@ -1,0 +1,131 @@
+"""Broadcast and halo, in full; what a collective leaves on every rank; the order of its sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pto_wsp import (
+    Deps,
+    DispatchPolicy,
+    DType,
+    Mesh,
+    P,
+    Program,
+    Replicate,
+    Shard,
+    Tensor,
+    TensorLayout,
+    Workload,
+    allreduce,
+    broadcast,
+    copy,
+    halo,
+    workload,
+)
+
+F32 = DType.F32
+
+
+def counted(program: Program, w: Workload) -> bool:
+    """Tell whether the bytes that ranks sent are those that the collectives say."""
+    sent = program.bytes_sent.copy()
+    np.fill_diagonal(sent, 0)
+    return sent.sum(axis=1).tolist() == [sum(one.bytes_sent(rank) for one in w.collectives) for rank in range(len(sent))]
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "direct"])
+@pytest.mark.parametrize("p, root", [(1, 0), (2, 1), (3, 0), (4, 3), (5, 2), (7, 6)])
+def test_a_broadcast_gives_every_rank_the_roots(algorithm: str, p: int, root: int) -> None:
+    mesh = Mesh(x=p)
+    terms = np.arange(p * 6, dtype=np.float32).reshape(p, 2, 3)
+    seen = np.zeros((p, 2, 3), np.float32)
+    own = TensorLayout((Shard("x"), Replicate(), Replicate()))
+    given, shown = Tensor(terms, layout=own), Tensor(seen, layout=own)
+
+    @workload
+    def spread() -> None:
+        held = Tensor.empty((2, 3), F32, layout=TensorLayout.replicated(2))
+        for r in P(mesh):
+            copy(given.on(r)[0], held.on(r))
+        broadcast(held, root, algorithm=algorithm)   # type: ignore[arg-type]
+        for r in P(mesh):
+            copy(held.on(r), shown.on(r)[0])
+
+    w = spread()
+    program = w.compile(target="interp").run()
+    assert all(np.array_equal(part, terms[root]) for part in seen) and counted(program, w)
+
+
+@pytest.mark.parametrize("n, p, k, dim", [(8, 4, 1, 0), (8, 4, 2, 0), (10, 4, 1, 0), (10, 4, 3, 0), (9, 2, 4, 1), (5, 4, 2, 0),
+                                          (3, 4, 1, 1), (6, 1, 2, 0)])
+def test_a_halo_is_the_neighbours_nearest_rows(n: int, p: int, k: int, dim: int) -> None:
+    mesh, rows = Mesh(x=p), -(-n // p)
+    high = rows + 2 * k
+    shape = (n, 3) if dim == 0 else (3, n)
+    whole = np.arange(1, 3 * n + 1, dtype=np.float32).reshape(shape)
+    A = Tensor(whole, layout=TensorLayout.sharded(dim, 2, "x"))
+    seen = np.full((p * high, 3) if dim == 0 else (3, p * high), -1, np.float32)
+    shown = Tensor(seen, layout=TensorLayout.sharded(dim, 2, "x"))
+
+    @workload
+    def with_halo() -> None:
+        held = halo(A, k, dim, mesh=mesh)
+        for r in P(mesh):
+            copy(held.on(r), shown.on(r))
+
+    w = with_halo()
+    program = w.compile(target="interp").run()
+    for rank in range(p):
+        first, size = rank * rows, max(0, min(rows, n - rank * rows))
+        for row in range(-k, size + k):
+            at = first + row
+            if size and 0 <= at < n and (row < size or at < n):
+                there = seen.take(rank * high + k + row, axis=dim)
+                assert np.array_equal(there, whole.take(at, axis=dim)), (rank, row)
+    assert counted(program, w)
+
+
+@pytest.mark.parametrize("algorithm, order", [("ring", [1, 2, 3, 0]), ("direct", [0, 1, 2, 3])])
+def test_an_element_is_summed_in_the_order_of_its_algorithm(algorithm: str, order: list[int]) -> None:
+    mesh = Mesh(x=4)
+    terms = np.random.default_rng(0).standard_normal((4, 4, 8)).astype(np.float32) * np.float32(10.0) ** np.arange(4)[:, None, None]
+    terms = terms.astype(np.float32)
+    out = np.zeros((4, 8), np.float32)
+    given = Tensor(terms, layout=TensorLayout((Shard("x"), Replicate(), Replicate())))
+
+    @workload
+    def summed() -> None:
+        held = Tensor.empty((4, 8), F32, layout=TensorLayout.partial_of(2, "x"))
+        for r in P(mesh):
+            copy(given.on(r)[0], held.on(r))
+        allreduce(held, out=Tensor(out, layout=TensorLayout.replicated(2)), algorithm=algorithm)   # type: ignore[arg-type]
+
+    summed().compile().run()
+    for owner in range(4):                 # of the longest dimension, in chunks of two columns
+        turn = [(owner + step) % 4 for step in order] if algorithm == "ring" else order
+        total = terms[turn[0]][:, 2 * owner:2 * owner + 2].copy()
+        for rank in turn[1:]:
+            total = total + terms[rank][:, 2 * owner:2 * owner + 2]
+        assert np.array_equal(out[:, 2 * owner:2 * owner + 2], total)
+
+
+def test_results_are_the_same_under_any_schedule() -> None:
+    mesh = Mesh(x=3, y=2)
+    terms = np.random.default_rng(1).standard_normal((3, 2, 7, 5)).astype(np.float32)
+    given = Tensor(terms, layout=TensorLayout((Shard("x"), Shard("y"), Replicate(), Replicate())))
+    found = []
+    for schedule in (lambda w: w, lambda w: w.task_graph(deps=Deps.infer_bytes_overlap()),
+                     lambda w: w.dispatch(DispatchPolicy.round_robin(3)), lambda w: w.streams(2)):
+        out = np.zeros((7, 5), np.float32)
+
+        @workload
+        def summed(out: np.ndarray = out) -> None:
+            term = Tensor.empty((7, 5), F32, layout=TensorLayout.partial_of(2, "x"))
+            for r in P(mesh):
+                copy(given.on(r)[0, 0], term.on(r))
+            allreduce(term, out=Tensor(out, layout=TensorLayout.replicated(2)))
+
+        schedule(summed()).compile().run()
+        found.append(out)
+    assert all(np.array_equal(found[0], other) for other in found[1:])
