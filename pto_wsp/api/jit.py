@@ -15,7 +15,8 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, overload
+from types import FunctionType
+from typing import Any, NoReturn, cast, overload
 
 from pto_wsp import doors
 from pto_wsp.api.kernel import enclosing_names
@@ -46,12 +47,12 @@ _MOST_READY = 512      # layouts of arguments that are kept ready
 class JitFunction:
     """A function on whole tensors: `f(x, w)` runs it, `f.plan(x, w)` shows how it is cut, `f.lower(plan)` is its workload."""
 
-    def __init__(self, function: Callable[..., object], scope: Mapping[str, object], options: JitOptions) -> None:
+    def __init__(self, function: FunctionType, scope: Mapping[str, object], options: JitOptions) -> None:
         if not inspect.isfunction(function) or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
             raise TensorSignatureError("jit decorates a plain function", here(), expected="def name(...): ...", found=repr(function),
                                        help="yield, async and await have no meaning in it")
         functools.update_wrapper(self, function)
-        self.__name__ = function.__name__
+        self.__name__: str = function.__name__
         self._function, self._scope, self.options = function, scope, options
         self._signature = signature_of(function, scope)
         self._tunables: Mapping[str, Tunable] = tunables_of(function)
@@ -293,5 +294,5 @@ def jit(function: Callable[..., Any] | None = None, /, *, plans: str | None = No
     frame = user_frame()
     chosen = JitOptions().using(target=target, arch=arch, schedule=schedule, plans=plans, **options)
     if function is None:
-        return lambda inner: JitFunction(inner, enclosing_names(frame, inner), chosen)
-    return JitFunction(function, enclosing_names(frame, function), chosen)
+        return lambda inner: JitFunction(cast(FunctionType, inner), enclosing_names(frame, inner), chosen)
+    return JitFunction(cast(FunctionType, function), enclosing_names(frame, function), chosen)

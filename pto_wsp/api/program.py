@@ -398,6 +398,11 @@ class Program(doors.Displayed):
                 if tensor is not None and tensor.intermediate and not self.plan.tensors[slot].fresh}
 
     @property
+    def wrapped_tensors(self) -> tuple[Sequence[Tensor | None], Sizes]:
+        """The workload's tensors by slot, and the extents of those that each run sizes."""
+        return tuple(self._wrapped), self._given.sizes
+
+    @property
     def wrapped(self) -> Mapping[int, Array]:
         """The arrays that the workload's tensors wrap, by slot."""
         return {slot: tensor.data for slot, tensor in enumerate(self._wrapped) if tensor is not None and tensor.data is not None}

@@ -7,6 +7,7 @@ process build while others wait and report the builder.
 
 from __future__ import annotations
 
+import base64
 import errno
 import hashlib
 import os
@@ -106,6 +107,7 @@ def _file_lock(path: Path) -> Any:
 
 _DIGEST_LETTERS, _NAME_LETTERS = 12, 80
 _ARTIFACTS, _KEYS, _LOCKS = "artifacts", "keys", "locks"
+_RECORDS = "records"
 _KEY_FILE = re.compile(rb"([0-9a-f]{64}) ([0-9a-f]{64})\n")
 
 
@@ -184,6 +186,52 @@ def publish(key: str, name: str, kind: type[AnyManifest], fill: Callable[[Path],
             shutil.rmtree(building, ignore_errors=True)
         keys.write(key, f"{manifest.digest} {_seal(key, manifest.digest)}\n")
         return artifacts.path / final, manifest
+
+
+def artifact_with(digest: str, name: str, kind: type[AnyManifest]) -> tuple[Path, AnyManifest] | None:
+    """Return the artifact of a digest and its manifest with all files verified, None if there is none.
+
+    Raises: C103 if the artifact is damaged, C106 if other users could have written it.
+    """
+    try:
+        with open_private(cache_root()) as store, _part(store, _ARTIFACTS) as artifacts:
+            folder = _folder_name(name, digest)
+            manifest = read_below(artifacts, folder, kind)
+            return (artifacts.path / folder, manifest) if manifest.digest == digest else None
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise _unusable(problem) from None
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+def keep_record(key: str, data: bytes) -> None:
+    """Write a record beside the artifacts, under a key that is a hash; it counts only with a valid checksum.
+
+    Raises: C106 if the store cannot be written, or if other users can write to it.
+    """
+    with writing(), open_private(cache_root(), create=True) as store, _part(store, _RECORDS, create=True) as records:
+        records.write(key, f"{_record_seal(key, data)}\n{base64.b64encode(data).decode()}\n")
+
+
+def record_of(key: str) -> bytes | None:
+    """Return the record of a key; None where there is none, or it is not as it was written.
+
+    Raises: C106 if other users could have written it.
+    """
+    try:
+        with open_private(cache_root()) as store, _part(store, _RECORDS) as records:
+            seal, _, text = records.read(key).partition(b"\n")
+            data = base64.b64decode(text)
+    except (FileNotFoundError, ValueError):
+        return None
+    except OSError as problem:
+        raise _unusable(problem) from None
+    return data if seal.decode("ascii", "replace") == _record_seal(key, data) else None
+
+
+def _record_seal(key: str, data: bytes) -> str:
+    return hashlib.sha256(key.encode() + b"\0" + data).hexdigest()
 
 
 def _find(store: Folder, key: str, name: str, kind: type[AnyManifest]) -> tuple[Path, AnyManifest] | None:

@@ -9,22 +9,26 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
 
 from pto_wsp import doors
 from pto_wsp.api.program import Program
+from pto_wsp.api.tensors import disk
 from pto_wsp.api.tensors.calls import ReadyFunction
-from pto_wsp.api.tensors.options import JitOptions, arch_of, refuse_compiling
+from pto_wsp.api.tensors.disk import KnownProgram
+from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of, refuse_compiling
 from pto_wsp.api.tensors.plan_files import find_plan
 from pto_wsp.api.tensors.runs import ProgramRuns
 from pto_wsp.arch.model import Arch
 from pto_wsp.ir.digest import tensor_digest
+from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.trace.tensor.signature import BoundArguments
 from pto_wsp.trace.tensor.traced import Traced, trace_function
 from pto_wsp.values import dataclass
 
 _MOST_TRACED, _MOST_PROGRAMS = 64, 256
+_PLAIN_OPTIONS = frozenset({"threads", "portable", "check_finite", "strict"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,17 +43,6 @@ class CompiledCall:
 
     def __repr__(self) -> str:
         return f"CompiledCall({', '.join(self.types)} for {self.target} on {self.arch})"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownProgram:
-    """A program with what binds it: the names of its tensors by parameter and by result, and of its symbols by those of the function."""
-
-    runs: ProgramRuns
-    plan: TilePlan | None
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    symbols: tuple[tuple[str, str], ...]
 
 
 class ProgramCache:
@@ -88,7 +81,7 @@ PROGRAMS = ProgramCache()
 class KnownFunctions:
     """What was traced and compiled of one function with its options."""
 
-    def __init__(self, function: Callable[..., object], options: JitOptions) -> None:
+    def __init__(self, function: FunctionType, options: JitOptions) -> None:
         self._function, self._options = function, options
         self._traced: OrderedDict[object, Traced] = OrderedDict()
         self._found: dict[object, ReadyFunction] = {}
@@ -139,15 +132,29 @@ class KnownFunctions:
         key = _digest(tensor_digest(function), "" if plan is None else plan.digest, arch.model_dump_json(), *self._options.key())
 
         def make() -> KnownProgram:
+            record = _record_key(key, self._options)
+            kept = None if record is None else disk.find_program(record)
+            if kept is not None:
+                return kept
             refuse_compiling(function.name, ", ".join(types))
-            return _compiled(function, plan, self._options, arch)
+            made = _compiled(function, plan, self._options, arch)
+            if record is not None:
+                disk.keep_program(record, made)
+            return made
 
         known = PROGRAMS.find(key, make)
         self._compiled[key] = CompiledCall(types, self._options.target, arch.name, known.plan, known.runs.program)
         return ReadyFunction(function, traced.rebuild, known.runs, known.inputs, known.outputs, dict(known.symbols))
 
 
-def _compiled(function: Any, plan: TilePlan | None, options: JitOptions, arch: Arch) -> KnownProgram:
+def _record_key(key: str, options: JitOptions) -> str | None:
+    """Return the key of the record on the disk; None for what has no library, and for options that do more than compile."""
+    if options.target != DEFAULT_TARGET or not options.rest.keys() <= _PLAIN_OPTIONS:
+        return None
+    return disk.record_key(key, portable=bool(options.rest.get("portable")))
+
+
+def _compiled(function: TensorFunction, plan: TilePlan | None, options: JitOptions, arch: Arch) -> KnownProgram:
     lowering = doors.late_module("pto_wsp.api.tensors.lowering")
     planned = lowering.plan_of(function, plan, arch, options.target, {} if plan is None else dict(plan.sizes))
     program, emitted = lowering.program_of(planned, options, arch)

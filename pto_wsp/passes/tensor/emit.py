@@ -366,7 +366,7 @@ class _Module:
 
     def _declared(self, one: ModuleTensor) -> str:
         text = f"Tensor(shape=({self._shape(one.array)}), dtype={one.array.dtype.name}, name={one.name!r})"
-        for contract in one.array.contracts:
+        for contract in () if one.is_result else one.array.contracts:      # a contract is of what tasks only read
             text = f"{contract.value.capitalize()}({text})"
         return text
 

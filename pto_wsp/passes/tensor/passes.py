@@ -37,10 +37,10 @@ TensorPass = Pass[PlannedFunction, TensorContext]
 TensorObserver = Observer[PlannedFunction]
 
 TENSOR_PASSES: tuple[TensorPass, ...] = (
-    # each result is an array of the body's own
-    Pass("own_results", TENSOR, own_results, required="results are fresh arrays that share no memory"),
     # no value is computed twice or unread, views are short
     Pass("simplify", TENSOR, simplify, verify_after_simplify),
+    # each result is an array of the body's own
+    Pass("own_results", TENSOR, own_results, required="results are fresh arrays that share no memory"),
     # sums that the plan splits are sums of pieces
     Pass("split_sums", TENSOR, split_sums),
     # every statement is in a group, and the statements of a group stand side by side
