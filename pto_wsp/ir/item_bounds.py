@@ -22,11 +22,6 @@ Bounds: TypeAlias = tuple[s.Scalar | None, s.Scalar | None]      # least and gre
 _NARROW_BYTES = 2      # the range of a wider item is no useful bound
 
 
-def names_item(node: s.Scalar) -> bool:
-    """Tell whether a scalar depends on an item."""
-    return any(isinstance(leaf, s.ItemRef) for leaf in s.leaves(node))
-
-
 def most(node: s.Scalar) -> s.Scalar | None:
     """Return an upper bound of a whole number without items, the number itself if it names none; None if there is no bound."""
     return _bounds(node, {})[1]

@@ -160,7 +160,7 @@ def test_axes_columns_and_regions_are_bounded_too(kind: str, target: str) -> Non
             check_rows(program, x, y, n, t=n)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_clips_are_numpys_slices(data: st.DataObject) -> None:
     """Draw chains of slices and clips by numbers and scalars; rows that NumPy keeps are computed, and no other element is touched."""

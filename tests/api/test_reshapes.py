@@ -100,7 +100,7 @@ def test_middle_dimensions_merge_between_others(target: str) -> None:
         compiled.run(outer=1, x=np.zeros((1, 3, 6, 8), np.float32)[:, :, :4], y=np.zeros((1, 12, 8), np.float32))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.data())
 def test_reshapes_are_numpys(data: st.DataObject) -> None:
     """Draw shapes of equal size: extents, strides and bounds are NumPy's, for the array declared and for another one."""

@@ -55,7 +55,7 @@ def small(target: str = "cpu_sim", *, value: float = 4.0, factor: int = 2, **opt
 
 def start(script: Path, cache: Path, *args: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
     """Start a script in its own folder, with its own cache."""
-    given = {**os.environ, "PYTHONPATH": str(ROOT), "PTO_WSP_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+    given = {**os.environ, "PYTHONPATH": str(ROOT), "PTO_WSP_CACHE_DIR": str(cache), **(env or {})}
     return subprocess.Popen([sys.executable, str(script), *args], cwd=script.parent, env=given, text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE)
 

@@ -121,7 +121,7 @@ def changed_copy(title: str, folder: Path) -> Path:
 
 def run(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python on a copy of the package."""
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PTO_WSP_CACHE_DIR": str(copy.parent / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PTO_WSP_CACHE_DIR": str(copy.parent / "cache")}
     return subprocess.run([sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, timeout=600)
 
 

@@ -164,14 +164,7 @@ def cases(draw: Callable[..., Any]) -> Case:
 
 @pytest.mark.slow
 @given(cases())
-@settings(max_examples=3)
-def test_parameters_that_share_memory(case: Case) -> None:
-    check(case)
-
-
-@pytest.mark.slow
-@given(cases())
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_parameters_that_share_memory_in_many_ways(case: Case) -> None:
     check(case)
 

@@ -159,7 +159,7 @@ def settled(program: Program) -> None:
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("n_times", [12, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_times", [12, pytest.param(150, marks=pytest.mark.slow)])
 def test_the_next_run_is_right(config: str, n_times: int) -> None:
     draw = random.Random(n_times + sum(map(ord, config)))
     drawn = Drawn(draw)
@@ -200,7 +200,7 @@ def test_one_that_python_swallowed_is_pressed_again(presses: int) -> None:
     drawn.check(program, "swallowed")
 
 
-@pytest.mark.parametrize("n_times", [2, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_times", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_compilation_that_was_ended_can_be_done_again(n_times: int) -> None:
     draw = random.Random(n_times)
     drawn = Drawn(draw)

@@ -13,7 +13,7 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Channels
 from tests.laws.generated_pipelines import FOLD, WIDTHS, Network, expected, random_network, workload_of
 
-N_NETWORKS = [40, pytest.param(150, marks=pytest.mark.slow)]
+N_NETWORKS = [40, pytest.param(90, marks=pytest.mark.slow)]
 LATENCIES = (0, 0, 7, 40)
 
 

@@ -15,7 +15,7 @@ from pto_wsp.check.verdict import Verdict
 from tests.check.races.brute_force import arrays_of, plan_of, races_of
 from tests.laws.generated_sharing import Sharing, expected, random_sharing, workload_of
 
-N_NETWORKS = [20, pytest.param(400, marks=pytest.mark.slow)]
+N_NETWORKS = [20, pytest.param(200, marks=pytest.mark.slow)]
 N_RUN = [8, pytest.param(120, marks=pytest.mark.slow)]
 SEEDS = range(1, 6)
 
@@ -66,7 +66,7 @@ def test_verdicts_are_those_of_brute_force(n_networks: int) -> None:
     assert counts[Verdict.NOT_PROVED, True] <= 0.1 * counts[Verdict.COUNTEREXAMPLE, True], counts
 
 
-@pytest.mark.parametrize("n_networks", [10, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_networks", [10, pytest.param(75, marks=pytest.mark.slow)])
 def test_without_structure_nothing_is_proved_by_program_order(n_networks: int) -> None:
     proved = less = 0
     for seed in range(40_000, 40_000 + n_networks):

@@ -110,10 +110,5 @@ def check(program: Program, seeds: range) -> None:
 
 
 @pytest.mark.slow
-def test_frozen_schedules_start_every_task_again_when_it_did(program: Program) -> None:
-    check(program, range(40))
-
-
-@pytest.mark.slow
-def test_hundreds_of_frozen_schedules_do(program: Program) -> None:
-    check(program, range(1_000, 1_300))
+def test_many_frozen_schedules_do(program: Program) -> None:
+    check(program, range(1_000, 1_120))

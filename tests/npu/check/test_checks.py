@@ -185,10 +185,10 @@ def moved(**changes: object) -> tp.TileProgram:
     (moved(address=1040), "the address of `b` in UB is off its alignment"),
     (moved(size_bytes=1000), "the size of `b` in UB is off its alignment"),
     (moved(address=188416 - 512), "`b` does not lie inside UB of ascend_910b"),
-    (moved(size_bytes=512), "tile `b` does not lie inside its room"),
+    (moved(size_bytes=512), "tile `b` does not lie inside its buffer"),
     (moved(address=512), "TEXP is given `b` and `a`, which share bytes"),
 ])
-def test_rooms_in_wrong_places(made: tp.TileProgram, says: str) -> None:
+def test_buffers_in_wrong_places(made: tp.TileProgram, says: str) -> None:
     assert says in refusal(made)
 
 

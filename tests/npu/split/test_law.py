@@ -65,14 +65,7 @@ def on_its_core(use: NpuKernel, args: Mapping[str, np.ndarray | s.Number]) -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
-@given(recipes)
-def test_parts_compute_what_the_kernel_computes(recipe: Recipe) -> None:
-    hold(recipe)
-
-
-@pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(recipes)
 def test_parts_of_many_kernels_compute_what_the_kernel_computes(recipe: Recipe) -> None:
     hold(recipe)

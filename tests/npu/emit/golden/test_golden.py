@@ -80,18 +80,10 @@ def test_generated_kernels_are_computed_to_the_bit(recipes: list[Recipe]) -> Non
                          zeros_alike=any(recipe.zeros_alike for recipe in recipes))
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("races_allowed")
-@given(workload_recipes())
-@settings(max_examples=6)
-def test_generated_workloads_are_computed_to_the_bit(recipe: WorkloadRecipe) -> None:
-    hold(recipe)
-
-
 @pytest.mark.usefixtures("races_allowed")
 @pytest.mark.slow
 @given(workload_recipes())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_many_generated_workloads_are_computed_to_the_bit(recipe: WorkloadRecipe) -> None:
     hold(recipe)
 
