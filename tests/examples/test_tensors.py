@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-from pto_wsp import PtoError
+from pto_wsp import PtoError, builtin_arch
+from pto_wsp.api.tensors.lowering import plan_of
+from pto_wsp.passes.tensor.passes import print_planned
 from tests.examples.tensors import EXAMPLES, FOLDER, TensorExample, every_example
 
 # What has no form as kernels yet; docs/tensor_targets.md says why.
@@ -58,6 +60,14 @@ def test_there_is_a_plan_for_a_machine_of_small_memories(example: TensorExample,
     if which == "tuned":
         tuned = plan.but(**example.tuned)
         assert plan.diff(tuned).rows, "an entry by hand that changes nothing"
+
+
+@pytest.mark.parametrize("arch", ["host_cpu", "ascend_910b"])
+@every_example
+def test_a_complete_plan_cuts_as_no_plan_does(example: TensorExample, arch: str) -> None:
+    function, machine = example.function.trace(**example.module.draw()), builtin_arch(arch)
+    planned = plan_of(function, None, machine, "cpu_sim", {})
+    assert print_planned(plan_of(function, planned.plan, machine, "cpu_sim", {})) == print_planned(planned)
 
 
 @pytest.mark.slow
