@@ -55,7 +55,7 @@ def decode_layer(x: Tensor["b", DIM, F32], w: Layer, cos: Tensor["b", HEAD, F32]
     return attended + silu(gate) * lift @ w.down
 
 
-FUNCTIONS = {decode_layer: {"tiles": {"qkv": {"b": 4}}}}      # with the entries of the tuned plan
+FUNCTIONS = {decode_layer: {"tiles": {"q": {"b": 4}}}}      # with the entries of the tuned plan
 
 
 def draw(lengths=(20, 1, 8, 17, 5), seed=0):

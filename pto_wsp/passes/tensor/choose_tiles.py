@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const
+from pto_wsp.ir.scalar import Const, ceil_div, sub
 from pto_wsp.ir.tensor_function import Body, TensorFunction
-from pto_wsp.passes.tensor.group_costs import COPY, axis_names, group_costs, said_of
+from pto_wsp.passes.tensor.group_costs import COPY, axis_names, group_costs, planned_extent, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup, group_of
 from pto_wsp.passes.tensor.partition import group_facts, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
@@ -26,34 +26,37 @@ from pto_wsp.source import Span
 def choose_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function as it is, and the plan with `tiles` and `inner` for each group."""
     plan = planned.plan
-    for name, group in groups_in(planned.function, planned.plan):
-        plan = _chosen(plan, name, group, context)
+    for name, group, repeats in groups_in(planned.function, plan, context):
+        plan = _chosen(plan, name, group, repeats, context)
     return PlannedFunction(planned.function, plan)
 
 
-def groups_in(function: TensorFunction, plan: TilePlan) -> Iterator[tuple[str, KernelGroup]]:
-    """Yield the groups of a divided function, with their names, in program order."""
+def groups_in(function: TensorFunction, plan: TilePlan, context: TensorContext) -> Iterator[tuple[str, KernelGroup, int]]:
+    """Yield the groups of a divided function with their names, and how often tasks of each run side by side, in program order."""
     facts = group_facts(function, plan)
 
-    def inside(body: Body) -> Iterator[tuple[str, KernelGroup]]:
+    def inside(body: Body, repeats: int) -> Iterator[tuple[str, KernelGroup, int]]:
         for name, items in runs_of(body, facts.users):
             if name:
                 group = group_of(items, facts)
                 assert group is not None, name
-                yield name, group
+                yield name, group, repeats
             else:
                 for item in items:
+                    turns = 1
+                    if isinstance(item, flow.Loop) and not item.ordered:
+                        turns = planned_extent(ceil_div(sub(item.stop, item.start), item.step), context.sizes)
                     for inner in flow.children(item):
                         assert isinstance(inner, flow.Sequence)
-                        yield from inside(inner)
+                        yield from inside(inner, repeats * turns)
 
-    yield from inside(function.body)
+    yield from inside(function.body, 1)
 
 
-def _chosen(plan: TilePlan, name: str, group: KernelGroup, context: TensorContext) -> TilePlan:
+def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context: TensorContext) -> TilePlan:
     names = axis_names(group)
     costs = group_costs(name, group, plan, context)
-    ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch)
+    ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch, repeats=repeats)
     chosen = ranking.chosen
     if chosen is None:
         raise fit_error(name, costs.axes, costs.values, costs.ops, context.arch, ranking.refused, _line_of(group))

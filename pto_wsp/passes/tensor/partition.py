@@ -11,6 +11,7 @@ loop is one of tasks, and its body is divided by itself. The plan's `groups` and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -144,6 +145,7 @@ class _Partition:
         self._facts = GroupFacts(self._users, self._bounds, again_in(plan))
         self._names = Names()
         self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
+        self._n_puts = Counter(one.target.array.id for one in statements_of(function.body.items) if isinstance(one, Put))
 
     def divided(self, body: Body) -> Body:
         """Return a body with groups; those of the bodies inside included."""
@@ -343,7 +345,9 @@ class _Partition:
         written = [array.name for array in part.group.outputs] or [one.target.array.name for one in statements if isinstance(one, Put)]
         last = (written or values)[-1]
         name = self._names.take(part.asked or last)
-        self.plan = self.plan.with_choice("groups", name, "", tuple(values or (last,)), "")
+        puts = [one.target.array for one in statements if isinstance(one, Put) and one.target.array.id not in part.group.local]
+        alone = [array.name for array in dict.fromkeys(puts) if puts.count(array) == self._n_puts[array.id] and array.name not in values]
+        self.plan = self.plan.with_choice("groups", name, "", tuple((*values, *alone) or (last,)), "")
         return [_with_group(item, name) for item in part.items]
 
 
@@ -377,7 +381,12 @@ def _asked_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
 
 
 def _is_named(statement: Statement, value: str) -> bool:
-    arrays: tuple[Array, ...] = statement.results if isinstance(statement, Apply) else ()
+    arrays: tuple[Array, ...] = ()
+    match statement:
+        case Apply(results=arrays):
+            pass
+        case Put(target):
+            arrays = (target.array,)
     return any(array.name == value or array.name.partition("#")[0] == value for array in arrays)
 
 

@@ -176,11 +176,12 @@ def unit_of(ops: Iterable[TileOp]) -> Unit:
 
 
 def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch,
-               executors: int | None = None, most: int = 64) -> Ranking:
+               executors: int | None = None, most: int = 64, repeats: int = 1) -> Ranking:
     """Return the candidates of a group that fit, the best first: at most `most` of them.
 
-    `executors`: of the schedule; by default all cores of the arch for the unit of the group. Ties go to larger tiles. No executor is left
-    idle, unless its task would cost less than the submission.
+    `repeats`: how often the group's tasks are there side by side, in loops around them. `executors`: of the schedule; by default all cores
+    of the arch for the unit of the group. Ties go to larger tiles. No executor is left idle, unless its task would cost less than the
+    submission.
     """
     group = _GroupCosts(axes, values, ops, arch)
     grid = candidates_of(axes, values, ops)
@@ -197,6 +198,7 @@ def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequen
         smallest = min(range(n), key=lambda at: (_overuse(group, needs, at), at))
         return Ranking((), n, 0, group.misfit(dict(zip(names, grid[smallest], strict=True)), grid, fits), n_executors, group.unit.value)
     tasks, task_cycles, moved = group.costs(tiles, n)
+    tasks, moved = tasks * repeats, moved * repeats
     total = np.ceil(tasks / n_executors) * task_cycles
     if group.bandwidth:
         total = np.maximum(total, moved / group.bandwidth)

@@ -218,3 +218,13 @@ def test_a_group_is_ranked_within_two_milliseconds() -> None:
         rank_tiles(*group, ASCEND)
         best = min(best, perf_counter() - begin)
     assert best < 2e-3
+
+
+def test_tasks_that_stand_side_by_side_in_loops_around_count() -> None:
+    rows, cols = TileAxis("0", 500), TileAxis("1", 64, given=64)
+    values = (CutValue("x", DType.F32, ("0", "1"), loaded=True), CutValue("y", DType.F32, ("0", "1"), stored=True))
+    ops = tuple(TileOp("exp", ("y",), ("x",)) for _ in range(40))
+    alone, among = (rank_tiles((rows, cols), values, ops, builtin_arch("ascend_910b"), executors=24, repeats=n).chosen for n in (1, 100))
+    assert alone is not None and among is not None
+    assert alone.tiles["0"] < among.tiles["0"], "with 100 of them, larger tiles leave no executor idle"
+    assert among.n_tasks == 100 * -(-500 // among.tiles["0"])

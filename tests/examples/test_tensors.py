@@ -1,0 +1,78 @@
+"""Each example of a function on whole tensors gives NumPy's numbers: as NumPy, by the ops' meaning, and compiled, under both plans."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+
+import pytest
+
+from pto_wsp import PtoError, builtin_arch
+from pto_wsp.api.tensors.lowering import plan_of
+from pto_wsp.passes.tensor.passes import print_planned
+from tests.examples.tensors import EXAMPLES, FOLDER, TensorExample, every_example
+
+# What has no form as kernels yet; docs/tensor_targets.md says why.
+WAITING = ("mla_prolog", "indexer_prolog", "lightning_indexer", "moe", "decode_layer")
+every_plan = pytest.mark.parametrize("which", ["default", "tuned"])
+every_compiled_example = pytest.mark.parametrize("example", [
+    pytest.param(example, id=name, marks=pytest.mark.xfail(raises=PtoError, strict=True) if name in WAITING else ())
+    for name, example in EXAMPLES.items()])
+
+
+def test_every_file_has_an_example() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == {example.file for example in EXAMPLES.values()} | {"compare"}
+
+
+@every_example
+def test_python_gives_the_numbers_of_an_independent_reference(example: TensorExample) -> None:
+    for given in example.draws():
+        data = copy.deepcopy(given)
+        example.check(data, given, example.function.python(**data))
+
+
+@every_example
+def test_reference_gives_the_numbers_of_an_independent_reference(example: TensorExample) -> None:
+    for given in example.draws():
+        data = copy.deepcopy(given)
+        example.check(data, given, example.function.reference(**data))
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+@every_plan
+@every_compiled_example
+def test_plans_give_the_numbers_of_an_independent_reference(example: TensorExample, which: str, target: str) -> None:
+    plan = example.function.plan(**example.module.draw())
+    if which == "tuned":
+        plan = plan.but(**example.tuned)
+    function = example.function.using(target=target)
+    for given in example.draws():
+        data = copy.deepcopy(given)
+        example.check(data, given, function(**data, plan=plan), f"{which} {target}")
+
+
+@every_plan
+@every_example
+def test_there_is_a_plan_for_a_machine_of_small_memories(example: TensorExample, which: str) -> None:
+    plan = example.function.plan(**example.module.draw(), arch="ascend_910b")
+    if which == "tuned":
+        tuned = plan.but(**example.tuned)
+        assert plan.diff(tuned).rows, "an entry by hand that changes nothing"
+
+
+@pytest.mark.parametrize("arch", ["host_cpu", "ascend_910b"])
+@every_example
+def test_a_complete_plan_cuts_as_no_plan_does(example: TensorExample, arch: str) -> None:
+    function, machine = example.function.trace(**example.module.draw()), builtin_arch(arch)
+    planned = plan_of(function, None, machine, "cpu_sim", {})
+    assert print_planned(plan_of(function, planned.plan, machine, "cpu_sim", {})) == print_planned(planned)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", sorted({example.file for example in EXAMPLES.values()}))
+def test_the_file_runs_as_a_script(file: str) -> None:
+    done = subprocess.run([sys.executable, str(FOLDER / f"{file}.py")], text=True, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "default plan" in done.stdout and "tuned plan" in done.stdout and "FAILED" not in done.stdout
