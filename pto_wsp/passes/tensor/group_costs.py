@@ -8,6 +8,9 @@ from dataclasses import replace
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, evaluate, sub
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, limit_of, views_read
+from pto_wsp.ops.spec import ColReduce, Matmul
+from pto_wsp.ops.table import TABLE
+from pto_wsp.ops.whole import Movement
 from pto_wsp.passes.tensor.axes import AxisRole, Dim
 from pto_wsp.passes.tensor.effects import elements_in
 from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
@@ -107,6 +110,18 @@ class GroupCosts:
     walked: Dim | None
 
 
+def _leading_axes(group: KernelGroup) -> set[Dim | None]:
+    """Return the axes in front of the two that a product, a sum of columns or a movement works on: a task has one position of these."""
+    found: set[Dim | None] = set()
+    for statement in group.statements:
+        if isinstance(statement, Apply) and isinstance(TABLE.get(statement.op), Matmul | ColReduce | Movement):
+            for array in statement.results:
+                found.update(group.axes.of_array(array)[:-2])
+            for view in views_read(statement):
+                found.update(group.axes.of_view(view)[:-2])
+    return found
+
+
 def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> GroupCosts:
     """Return a group's axes, values and operations as plain numbers; extents that the plan gives are given."""
     names = axis_names(group)
@@ -121,7 +136,8 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
         said = said_of(plan, key, name, group, axis)
         return said.first if said is not None and isinstance(said.first, int) else None
 
-    rows = max((axis for axis in group.tiled if axis != columns), default=None,
+    leading = _leading_axes(group)
+    rows = max((axis for axis in group.tiled if axis != columns and axis not in leading), default=None,
                key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis]))
 
     def axis_of(axis: Dim, key: str) -> TileAxis:
