@@ -13,6 +13,7 @@ from pto_wsp.ops.entry import Operator
 from pto_wsp.ops.spec import Elementwise, Matmul
 from pto_wsp.ops.table import ENTRIES
 from pto_wsp.passes.pipeline import Level, Observer, Pass, run_passes
+from pto_wsp.passes.tensor.allowed_rewrites import allowed_rewrites
 from pto_wsp.passes.tensor.choose_tiles import choose_tiles
 from pto_wsp.passes.tensor.cut_tiles import cut_tiles
 from pto_wsp.passes.tensor.own_results import own_results
@@ -37,6 +38,8 @@ TensorPass = Pass[PlannedFunction, TensorContext]
 TensorObserver = Observer[PlannedFunction]
 
 TENSOR_PASSES: tuple[TensorPass, ...] = (
+    # what the plan allows is rewritten
+    Pass("allowed_rewrites", TENSOR, allowed_rewrites),
     # no value is computed twice or unread, views are short
     Pass("simplify", TENSOR, simplify, verify_after_simplify),
     # each result is an array of the body's own

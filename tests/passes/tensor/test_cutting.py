@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.errors import PlanConflictError, PlanFitError, PtoError, UnboundedAxisError
+from pto_wsp.errors import PlanConflictError, PlanFitError, PlanNameError, PtoError, UnboundedAxisError
 from pto_wsp.ir import flow
 from pto_wsp.ir import tensor_function as t
 from pto_wsp.ir.dtype import DType
@@ -144,8 +144,27 @@ def attention() -> tuple[t.TensorFunction, list[Any]]:
     return f.function(), [draw(3, 37, 16), draw(3, 45, 16), draw(3, 45, 16)]
 
 
+def scaled_product() -> tuple[t.TensorFunction, list[Any]]:
+    f = FunctionBuilder("scaled_product")
+    n = f.symbol("t")
+    x, s, w = f.param("x", (n, 64)), f.param("s", (n, 1)), f.param("w", (64, 40))
+    f.give(f.apply("matmul", f.apply("div", x, f.apply("exp", s), name="scaled"), w, name="out"))
+    return f.function(), [draw(37, 64), draw(37, 1), draw(64, 40)]
+
+
+def plain_attention() -> tuple[t.TensorFunction, list[Any]]:
+    f = FunctionBuilder("plain_attention")
+    s, n = f.symbol("s"), f.symbol("n")
+    q, k, v = f.param("q", (3, s, 16)), f.param("k", (3, n, 16)), f.param("v", (3, n, 16))
+    score = f.apply("mul", f.apply("matmul", q, k.then(Permute((0, 2, 1))), name="product"), 0.25, name="score")
+    grown = f.apply("exp", f.apply("sub", score, f.apply("rowmax", score)), name="grown")
+    f.give(f.apply("matmul", f.apply("div", grown, f.apply("rowsum", grown)), v, name="out"))
+    return f.function(), [draw(3, 37, 16), draw(3, 300, 16), draw(3, 300, 16)]
+
+
 PROGRAMS: tuple[Callable[[], tuple[t.TensorFunction, list[Any]]], ...] = (
-    softmax, rms_norm_linear, swiglu, rotary, by_heads, columns, through_table, in_place, ragged, attention)
+    softmax, rms_norm_linear, swiglu, rotary, by_heads, columns, through_table, in_place, ragged, attention, scaled_product,
+    plain_attention)
 
 
 def cut(function: t.TensorFunction, arch: str = "unit", hand: Mapping[str, Any] | None = None) -> PlannedFunction:
@@ -214,7 +233,8 @@ HAND: Mapping[str, tuple[Callable[[], tuple[t.TensorFunction, list[Any]]], Mappi
     "order": (by_heads, {"order": {"out": ("t", "0")}, "tiles": {"out": {"t": 8}}}),
     "keep": (rms_norm_linear, {"keep": {"normed": "again"}, "groups": {"first": ("mul", "rowmean", "add", "sqrt", "div", "normed")},
                                "tiles": {"out": {1: 128}}}),
-    "flat": (by_heads, {"flat": {"out": ("0",)}}),
+    "flat": (rotary, {"flat": {"out": (1,)}}),
+    "allow": (scaled_product, {"allow": ("row_scale",)}),
 }
 
 
@@ -233,6 +253,16 @@ def test_falling_sizes_leave_no_short_tile() -> None:
     assert loops(made) == ["t_i", "t_i", "t_i"]
     views = [view for statement in flow.leaves(made.function.body) for view in t.views_read(statement)]
     assert not any(isinstance(step, t.TileCut) for view in views for step in view.steps)
+
+
+def test_an_online_softmax_is_one_kernel_that_holds_no_row() -> None:
+    function, arrays = plain_attention()
+    assert len(groups(cut(function))) > 2
+    made = cut(function, hand={"allow": ("online_softmax",)})
+    assert groups(made) == ("out",) and loops(made) == ["out_0", "s_i", "[out_block]"]
+    check(function, arrays, made)
+    with pytest.raises(PlanNameError, match="nothing to rewrite"):
+        cut(rotary()[0], hand={"allow": ("online_softmax",)})
 
 
 def test_a_value_that_is_computed_again_needs_no_memory() -> None:
