@@ -128,7 +128,7 @@ class TensorOptionError(PtoError):
 class TensorOperandError(PtoError):
     code = "J209"
     cause = "A function on tensors is given something that is no tensor, or of a kind that it does not work on."
-    example = "np.concatenate(x)"
+    example = "tt.exp(3.0)"
     fix = "The error says what is expected; tt.cast(n, DType.F32) makes a tensor of a number."
 
 

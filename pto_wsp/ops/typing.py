@@ -31,9 +31,8 @@ def check_dtype(name: str, found: TileType | Operand, supported: tuple[DType, ..
     """
     if found.dtype not in supported:
         target = next((dtype for dtype in (DType.F32, DType.I32) if dtype in supported), supported[0])
-        shown = found if len(found.shape) != 2 or isinstance(found, TileType) else TileType(*found.shape, found.dtype)
         raise UnsupportedDTypeError(f"`pto.{name}` does not take {found.dtype}", here(), expected=print_dtypes(supported),
-                                    found=repr(shown), help=hint or f"convert it first: pto.cast(x, {target!r})")
+                                    found=repr(found).strip("<>"), help=hint or f"convert it first: pto.cast(x, {target!r})")
 
 
 def check_same_dtype(name: str, types: Sequence[TileType]) -> None:

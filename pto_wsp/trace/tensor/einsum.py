@@ -52,7 +52,8 @@ def _letters(subscripts: object, count: int) -> tuple[list[str], str]:
     legal = all(letters.isalpha() or not letters for letters in (*inputs, output))
     once = all(len(set(letters)) == len(letters) for letters in (*inputs, output))
     if not legal or not once or len(inputs) != count or count not in (1, 2) or not set(output) <= set("".join(inputs)):
-        raise EinsumError("`einsum`: this text is not known here", here(), expected=_EXPECTED, found=f"{subscripts!r} of {count} operands",
+        raise EinsumError("`einsum`: this text is not known here", here(), expected=_EXPECTED,
+                          found=f"{subscripts!r} of {count} operand{'s' * (count != 1)}",
                           help="np.trace and diagonals have no op" if not once else None)
     return inputs, output
 

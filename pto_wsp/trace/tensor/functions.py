@@ -45,7 +45,7 @@ from pto_wsp.ops.entries.matmul import matmul as multiplied
 from pto_wsp.ops.rounding import ALL, COMPUTED
 from pto_wsp.source import here
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
-from pto_wsp.trace.tensor.value import TakenCopy, TensorValue
+from pto_wsp.trace.tensor.value import ArrayRole, TakenCopy, TensorValue
 from pto_wsp.trace.tensor.views import assign, cut, put
 
 Axes: TypeAlias = tuple[int, ...]
@@ -763,7 +763,12 @@ def whole_axis(name: str, value: TensorValue, at: int) -> None:
 
 
 def _source(value: TensorValue, at: int) -> str:
-    return f"{value.name}.shape[{at}]"
+    """Return how a body writes an extent: `x.shape[0]` of the parameter that brings it, else the expression."""
+    extent, trace = value.extents[at], current_trace("shape")
+    for storage in trace.made.values():
+        if storage.kind in (ArrayRole.READ, ArrayRole.WRITTEN) and extent in storage.array.shape:
+            return f"{storage.array.name}.shape[{storage.array.shape.index(extent)}]"
+    return print_scalar(extent)
 
 
 @user_call("sort")

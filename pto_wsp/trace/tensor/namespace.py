@@ -203,7 +203,9 @@ class RowsOf:
         if isinstance(node, Const) and node.value < 0:
             node = simplified(s.add(self._count, node))
         last = Element(self._starts.storage.array.ref, (simplified(s.add(node, Const(1))),))
-        return self._places.then(Cut(0, self._trace.whole("a start", first), last))
+        start = self._trace.whole("a start", first)
+        self._trace.naturals.add(simplified(s.sub(last, start)))
+        return self._places.then(Cut(0, start, last))
 
     @property
     def sizes(self) -> TensorValue:

@@ -320,9 +320,15 @@ class TensorTrace(ABC):
         apart = difference(b, a)
         if apart is not None:
             return apart >= 0
+        for least, most in self._assumed():
+            slack = difference(s.sub(b, a), s.sub(most, least))
+            if slack is not None and slack >= 0:
+                return True
         match a:
             case s.Binary(Op.MIN, lhs, rhs):
                 return self.is_at_most(lhs, b) or self.is_at_most(rhs, b)
+            case s.Binary(Op.MAX, lhs, rhs):
+                return self.is_at_most(lhs, b) and self.is_at_most(rhs, b)
             case Var(_, number) if number in self.blocks.loops:
                 loop = self.blocks.loops[number]
                 return self.is_at_most(s.sub(loop.stop, Const(1)), b) or self.is_at_most(loop.stop, b)
@@ -332,6 +338,15 @@ class TensorTrace(ABC):
                 return self.is_at_most(self._most(a) or a, b)
         left = simplified(s.sub(b, a))
         return not (isinstance(left, s.Binary) and left.op is Op.SUB) and self.is_natural(left)
+
+    def _assumed(self) -> Iterator[tuple[Scalar, Scalar]]:
+        """Yield the pairs of scalars of which the first is promised to be no larger."""
+        for one in self.assumptions:
+            match one.condition:
+                case s.Binary(Op.LE | Op.EQ, lhs, rhs) | s.Binary(Op.GE, rhs, lhs):
+                    yield lhs, rhs
+                case s.Binary(Op.LT, lhs, rhs) | s.Binary(Op.GT, rhs, lhs):
+                    yield s.add(lhs, Const(1)), rhs
 
     def _most(self, node: Scalar) -> Scalar | None:
         """Return the most that a loop variable, or a multiple of one, can be; None for other scalars."""

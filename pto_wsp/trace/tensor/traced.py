@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from pto_wsp.errors import (
     DepthError,
     LostWriteError,
+    PtoError,
     TensorBodyError,
     TensorResultError,
     TensorTypeMismatchError,
@@ -144,7 +145,11 @@ def _results(trace: TensorTrace, name: str, returned: object) -> Iterator[Tensor
     if returned is None:
         return
     if isinstance(returned, TensorValue):
-        trace.check_read(returned)
+        try:
+            trace.check_read(returned)
+        except PtoError as problem:
+            problem.span = here_of(trace)
+            raise
         if returned.storage.kind is ArrayRole.WRITTEN:
             raise TensorResultError(f"`{name}` returns the InOut parameter `{returned.name}`, which the caller has", here_of(trace),
                                     expected="tensors that the body made", found=repr(returned), help="leave it out of the results")
@@ -286,7 +291,8 @@ def inline(function: Callable[..., object], signature: TensorSignature, args: tu
     return _called(function, arguments)
 
 
-def _inner(trace: TensorTrace, name: str, value: object, declared: DeclaredType, path: str, symbols: dict[str, tuple[Scalar, str]]) -> object:
+def _inner(trace: TensorTrace, name: str, value: object, declared: DeclaredType, path: str, symbols: dict[str, tuple[Scalar,
+                                                                                                                     str]]) -> object:
     """Return an argument of an inner function: In parameters are only read there."""
     if isinstance(declared.leaf, TensorType) or isinstance(value, TensorValue):
         return _inner_array(trace, f"`{name}`: argument `{path}`", trace.value(f"`{name}`: argument `{path}`", value),

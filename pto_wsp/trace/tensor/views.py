@@ -97,25 +97,29 @@ def _part(trace: TensorTrace, value: TensorValue, item: Item) -> PartOfTensor:
         items.append(Ellipsis)
     view, dim = value, 0
     table: TensorValue | None = None
-    table_dim, ahead, seen_gap = 0, False, False
+    table_dim, ahead, places = 0, False, list[str]()       # in `places` what stands there, without gaps: "t" table, "i" number, "-" other
     for each in items:
         if isinstance(each, EllipsisType):
             skipped = value.rank - width
-            seen_gap = seen_gap or table is not None
             dim += skipped
+            if skipped or each is not items[-1]:
+                places.append("-")
         elif each is None:
             view, dim = view.then(tf.Insert(dim)), dim + 1
+            places.append("-")
         elif isinstance(each, slice):
             view, dim = cut(trace, view, dim, each), dim + 1
-            seen_gap = seen_gap or table is not None
+            places.append("-")
         elif is_table(each):
             table, table_dim = _table(trace, each), dim
             if table.dtype.is_bool and (width != value.rank or table.rank != value.rank):
                 raise TensorIndexError("a mask has the shape of the tensor", here(), expected=repr(value), found=repr(table))
             dim += 1
+            places.append("t")
         else:
             view = pick(trace, view, dim, each)
-            ahead = ahead or (table is not None and seen_gap)
+            places.append("i")
+    ahead = table is not None and "-" in "".join(places).strip("-")       # numbers and table apart: NumPy has the table's dimensions first
     return PartOfTensor(view, table, table_dim, ahead)
 
 
