@@ -108,7 +108,8 @@ class EmittedModule:
     def workload(self, tensors: Mapping[str, Tensor] | None = None) -> Any:
         """Return the workload on tensors by the paths of parameters and the names of results; one that is not given is declared.
 
-        A symbol is a number where the tensors that are given say it, and else a `Symbol` that a run binds by its name.
+        A symbol is a number where the tensors that are given say it, and else a `Symbol` that a run binds by its name. A result that is
+        not given has an array where its size is known so.
         """
         given = dict(tensors or {})
         found = {one.name: given[key] for one in self.bound for key in (one.path, one.name) if key in given}
@@ -121,7 +122,13 @@ class EmittedModule:
         declared_symbols = self.namespace["symbols"]()
         values = {symbol.id: sizes.get(symbol.id, declared_symbols[self._names[symbol.name]]) for symbol in (*self.symbols, *self.scalars)}
         declared_tensors = self.namespace["tensors"](*values.values())
-        arguments = [_with_contracts(found[one.name], one.array) if one.name in found else declared_tensors[one.name] for one in self.bound]
+        for one in self.bound:
+            declared = declared_tensors[one.name]
+            if one.name in found:
+                declared_tensors[one.name] = _with_contracts(found[one.name], one.array)
+            elif found and one.is_result and all(isinstance(size, Const) for size in declared.sizes):
+                declared_tensors[one.name] = Tensor(np.zeros([int(n) for n in declared.shape], one.array.dtype.np), name=one.name)
+        arguments = [declared_tensors[one.name] for one in self.bound]
         return self.namespace[self.name](*arguments, *values.values())
 
 

@@ -290,6 +290,8 @@ def _grouped(taken: list[DimSlice], kept: list[int], own: tuple[Scalar, ...], re
         left = [at for at in range(len(taken)) if at not in set(_between(kept[1:])) - {kept[1]}]
         dims = tuple(columns if at == kept[1] else taken[at] for at in left)
         return tuple(one.whole for one in dims), dims, (left.index(kept[0]), left.index(kept[1])), 0
+    if len(kept) == 1 and taken[kept[0]].is_open and kept[0] < len(taken) - 1:
+        return reshaped, tuple(taken), (kept[0], len(taken) - 1), 0          # one of the columns
     if len(kept) == 1 and kept[0] + 1 < len(taken) and taken[kept[0] + 1].whole == Const(1):
         return reshaped, tuple(taken), (kept[0], kept[0] + 1), int(taken[kept[0]].size > 1)      # a column
     if len(kept) <= 2:
