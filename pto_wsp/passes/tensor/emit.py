@@ -194,13 +194,16 @@ class _Module:
     def _bound(self) -> tuple[ModuleTensor, ...]:
         names = Names(_TAKEN)
         params = [(names.take(identifier(param.path or param.array.name)), param) for param in self._function.params]
-        inputs = tuple(ModuleTensor(name, param.path or param.array.name, param.array, self._variable(name, self._names))
+        inputs = tuple(ModuleTensor(name, param.path or param.array.name, param.array, self._of_tensor(name))
                        for name, param in params)
         results = tuple(names.take("out" if k == 0 else f"out_{k}") for k in range(len(self._function.results)))
         arrays = [replace(view.array, shape=view.shape, contracts=()) for view in self._function.results]
-        outputs = tuple(ModuleTensor(name, name, array, self._variable(name, self._names), True)
-                        for name, array in zip(results, arrays, strict=True))
+        outputs = tuple(ModuleTensor(name, name, array, self._of_tensor(name), True) for name, array in zip(results, arrays, strict=True))
         return (*inputs, *outputs)
+
+    def _of_tensor(self, name: str) -> str:
+        """Return the variable of a tensor that a run binds: no kernel is called so, a numbered one neither."""
+        return self._of_kernels.take(self._variable(name, self._names))
 
     def _variable(self, wanted: str, names: Names) -> str:
         """Return a variable of the workload: the name, or `name_tensor` where a kernel is called so."""
