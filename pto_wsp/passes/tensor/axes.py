@@ -36,7 +36,7 @@ from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, Ro
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
 
-Dim: TypeAlias = tuple[object, ...]     # a dimension: ("array", id, k) of an array of the group, ("view", view, k) of what it reads
+Dim: TypeAlias = tuple[object, ...]     # a dimension: ("array", id, k) of an array of the group, ("view", n, k) of the n-th view that it reads
 
 
 class AxisRole(Enum):
@@ -65,8 +65,11 @@ class Axes:
         self._parent: dict[Dim, Dim] = {}
         self._roles: dict[Dim, set[AxisRole]] = {}
         self._extents: dict[Dim, Scalar] = {}
+        self._numbers: dict[ArrayView, int] = {}        # of views in dimensions: a number is compared faster
+        self._found: dict[ArrayView, tuple[Dim | None, ...]] | None = None      # by view, once all dimensions are joined
         for statement in statements_of(items):
             self._relate(statement)
+        self._found = {}
 
     # -- questions -----------------------------------------------------------------------------------------------------
     def of_array(self, array: Array) -> tuple[Dim | None, ...]:
@@ -75,8 +78,13 @@ class Axes:
 
     def of_view(self, view: ArrayView) -> tuple[Dim | None, ...]:
         """Return the axis of each dimension of a view; None where the extent is 1."""
-        return tuple(None if extent == Const(1) else self.axis(dim, extent)
+        if self._found is not None and (known := self._found.get(view)) is not None:
+            return known
+        axes = tuple(None if extent == Const(1) else self.axis(dim, extent)
                      for dim, extent in zip(self._dims(view), view.shape, strict=True))
+        if self._found is not None:
+            self._found[view] = axes
+        return axes
 
     def axis(self, dim: Dim, extent: Scalar) -> Dim:
         """Return the axis that a dimension belongs to."""
@@ -103,7 +111,8 @@ class Axes:
     def _dims(self, view: ArrayView) -> list[Dim]:
         """Return a name for each dimension of a view: that of the array's, if the group computes the array and the view keeps it whole."""
         if view.array.id not in self.local:
-            return [("view", view, k) for k in range(len(view.shape))]
+            number = self._numbers.setdefault(view, len(self._numbers))
+            return [("view", number, k) for k in range(len(view.shape))]
         dims: list[Dim] = [("array", view.array.id, k) for k in range(view.array.rank)]
         shape = list(view.array.shape)
         for step in view.steps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, evaluate, sub
@@ -31,6 +32,7 @@ def fits(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) 
     return check_tiles(costs.axes, costs.values, costs.ops, context.arch, tiles) is None
 
 
+@lru_cache(maxsize=64)
 def axis_names(group: KernelGroup) -> dict[Dim, str]:
     """Return the names of a group's axes, as the plan's keys have them."""
     names: dict[Dim, str] = {}
@@ -61,6 +63,8 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
 
 def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim | None = None) -> PlanEntry | None:
     """Return what the plan says of a group, or of one of its axes: under the group's name, or under that of a value that it computes."""
+    if all(entry.key != key for entry in plan.entries):
+        return None
     written = [statement.target.array for statement in group.statements if isinstance(statement, Put)]
     arrays = [*group.outputs, *written, *(array for one in group.statements if isinstance(one, Apply) for array in one.results)]
     if axis is None:
