@@ -20,7 +20,7 @@ from pto_wsp.ir.mesh import Mesh, MeshInUse
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, maximum, minimum
 from pto_wsp.ir.tensor import Tensor, TensorView, live_tensor
-from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
+from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout, made_at
 from pto_wsp.ir.traffic import Sent
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.workload.loops import P
@@ -247,7 +247,7 @@ def _one_axis(what: str, axis: object, mesh: Mesh, fitting: Sequence[str], tenso
     said = ", ".join(map(repr, fitting)) or "none"
     raise LayoutError(f"{what}: `{tensor.ref.shown}` does not fit" if axis is not None else f"{what}: which mesh axis?", here(),
                       expected=f"an axis that the tensor {fits}: {said}", found=f"{axis!r}, of layout {tensor.layout!r}",
-                      also=() if tensor.layout is None else tensor.layout.made_at("the layout was made here"))
+                      also=() if tensor.layout is None else made_at(tensor.layout, "the layout was made here"))
 
 
 def _partial_axis(what: str, tensor: Tensor, axis: MeshAxis, mesh: Mesh) -> int:
@@ -514,7 +514,8 @@ def _ragged(group: RankGroup, rows: Tensor, counts: Tensor, capacity: object, ou
         raise CollectiveError("all_to_all: the counts do not fit", here(), expected=f"integers [{p}, {p}], cut in dimension 0",
                               found=f"{list(counts.ref.shape)} {counts.dtype}, {cut!r}")
     if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
-        raise CollectiveError("all_to_all of ragged blocks has no capacity", here(), expected="capacity=n, at least 1", found=f"{capacity!r:.60}")
+        raise CollectiveError("all_to_all of ragged blocks has no capacity", here(), expected="capacity=n, at least 1",
+                              found=f"{capacity!r:.60}")
     known = _allgather(RankGroup(group.mover, group.ranks, group.axis, "direct"), counts, None, None)
     made = group.scratch(rows, layout, (p * capacity, *rows.ref.shape[1:]))
     most = min(capacity, -(-rows.ref.shape[0] // p))
