@@ -16,6 +16,7 @@ QUICK = (
     "examples/test_examples.py",
     "ir/test_kernel_text.py", "ir/test_workload_text.py",
     "trace/kernel/test_trace.py", "trace/workload/test_trace.py",
+    "mesh/test_layouts.py",
     "laws/test_halves.py", "laws/test_pipelines.py", "laws/test_sharing.py",
     "npu/test_examples.py", "npu/mlir/test_examples.py",
     "ops/entries/test_movement.py",

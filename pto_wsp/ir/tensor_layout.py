@@ -20,43 +20,75 @@ from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.symbolic import Symbolic, ceildiv, minimum
 from pto_wsp.source import UNKNOWN, Span, here
-from pto_wsp.values import dataclass
 
 MeshAxis: TypeAlias = "str | int"
 Reduction: TypeAlias = Literal["sum", "max", "min"]
 _REDUCTIONS: tuple[str, ...] = get_args(Reduction)
+_OWN = ("__eq__", "__hash__", "__repr__")
 
 
-@dataclass(frozen=True, slots=True)
-class Replicate:
+class AxisUse:
+    """Base of what a layout says of a dimension or an axis: values that compare by what they say."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+@user_calls(leave_out=_OWN)
+class Replicate(AxisUse):
     """A dimension that every rank holds whole."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        """Return the dimension."""
 
     def __repr__(self) -> str:
         return "R"
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+@user_calls(leave_out=_OWN)
+class Shard(AxisUse):
     """A dimension cut along an axis of the mesh: position `c` holds the rows from `c * ceildiv(n, p)` on, the last ones fewer or none."""
 
-    axis: MeshAxis
+    __slots__ = ("axis",)
+
+    def __init__(self, axis: MeshAxis) -> None:
+        """Return a dimension that the axis of a name, or of a number, cuts.
+
+        Raises: M105 for what is neither.
+        """
+        self.axis = _check_axis(axis)
 
     def __repr__(self) -> str:
         return f"S({self.axis!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
-    """Over an axis of the mesh, the tensor is the reduction of what the ranks hold."""
+@user_calls(leave_out=_OWN)
+class Partial(AxisUse):
+    """Over an axis of the mesh, the tensor is the reduction of what the ranks hold: sum, max or min."""
 
-    axis: MeshAxis
-    op: Reduction = "sum"
+    __slots__ = ("axis", "op")
+
+    def __init__(self, axis: MeshAxis, op: Reduction = "sum") -> None:
+        """Return the reduction over the axis of a name, or of a number.
+
+        Raises: M105 for what is neither, and for another reduction.
+        """
+        if op not in _REDUCTIONS:
+            raise LayoutShapeError("a tensor is partial by a reduction", here(), expected=", ".join(_REDUCTIONS), found=f"{op!r:.60}")
+        self.axis, self.op = _check_axis(axis), op
 
     def __repr__(self) -> str:
         return f"Partial({self.axis!r}, {self.op!r})"
 
 
-@user_calls(leave_out=("__eq__", "__hash__", "__repr__"))
+@user_calls(leave_out=_OWN)
 class TensorLayout:
     """Which part of a tensor each rank holds: `dist` by dimension, `partial` over the mesh axes that hold terms of a reduction.
 
@@ -73,14 +105,12 @@ class TensorLayout:
         if not isinstance(dist, list | tuple) or not all(isinstance(one, Replicate | Shard) for one in dist):
             raise LayoutShapeError("a layout says of each dimension whether it is cut", here(), found=f"{dist!r:.100}",
                               expected="a Replicate() or Shard(axis) for each", help="TensorLayout.sharded(dim=0, rank=2, mesh_axis=\"x\")")
-        if not all(isinstance(one, Partial) and one.op in _REDUCTIONS for one in partial):
+        if not all(isinstance(one, Partial) for one in partial):
             raise LayoutShapeError("a tensor is partial over axes of the mesh", here(), found=f"{partial!r:.100}",
-                              expected=f"Partial(axis, op), op one of {', '.join(_REDUCTIONS)}")
+                              expected="Partial(axis, op) for each")
         self.dist, self.mem = tuple(dist), mem
         self.partial = tuple(sorted(partial, key=lambda one: str(one.axis)))
         self.span: Span = here()
-        for axis in self.axes:
-            _check_axis(axis)
         twice = next((axis for k, axis in enumerate(self.axes) if axis in self.axes[:k]), None)
         if twice is not None:
             raise LayoutShapeError(f"a layout uses mesh axis {twice!r} twice", here(), found=repr(self),
@@ -124,10 +154,12 @@ class TensorLayout:
 
     def dim_of(self, axis: MeshAxis) -> int | None:
         """Return the dimension that a mesh axis cuts; None for none."""
+        _check_axis(axis)
         return next((dim for dim, one in enumerate(self.dist) if one == Shard(axis)), None)
 
     def reduction_of(self, axis: MeshAxis) -> Reduction | None:
         """Return the reduction over a mesh axis whose terms the ranks hold; None for none."""
+        _check_axis(axis)
         return next((one.op for one in self.partial if one.axis == axis), None)
 
     def named_on(self, mesh: Mesh) -> TensorLayout:
@@ -144,8 +176,9 @@ class TensorLayout:
     def with_axis(self, axis: MeshAxis, *, dim: int | None = None) -> TensorLayout:
         """Return the layout in which a mesh axis cuts dimension `dim`, or nothing, and holds no partial results.
 
-        Raises: M101 for a dimension that there is not, or that another axis cuts.
+        Raises: M105 for what is no axis, and for a dimension that there is not; M101 for one that another axis cuts.
         """
+        _check_axis(axis)
         dist: list[Replicate | Shard] = [Replicate() if one == Shard(axis) else one for one in self.dist]
         if dim is not None:
             if dist[_check_dim(dim, self.rank)] != Replicate():
@@ -218,10 +251,10 @@ class TensorLayout:
         if op not in _REDUCTIONS:
             raise LayoutError(f"`{op}` along a cut dimension has no partial result" if isinstance(self.dist[at], Shard) else
                               "this is no reduction of a layout", here(), found=f"{op!r:.60} of {self!r}", expected=", ".join(_REDUCTIONS),
-                              help=f"relayout to {self.with_dim(at, Replicate())!r} first", also=self.made_at("made here"))
+                              help=f"relayout to {self.with_dim(at, Replicate())!r} first", also=made_at(self, "made here"))
         if any(one.op != op for one in self.partial):
             raise LayoutError(f"a partial {self.partial[0].op} is reduced by {op}", here(), found=repr(self), help="allreduce it first",
-                              also=self.made_at("made here"))
+                              also=made_at(self, "made here"))
         cut = self.dist[at]
         rest = (*self.dist[:at], *((Replicate(),) if keeps else ()), *self.dist[at + 1:])
         return self._like(rest, (*self.partial, *((Partial(cut.axis, op),) if isinstance(cut, Shard) else ())))
@@ -236,10 +269,10 @@ class TensorLayout:
         if isinstance(self.dist[at], Shard):
             raise LayoutError(f"{what} along dimension {at}, which is cut", here(), expected="a dimension that every rank holds whole",
                               found=repr(self), help=f"relayout to {self.with_dim(at, Replicate())!r} first",
-                              also=self.made_at("made here"))
+                              also=made_at(self, "made here"))
         return self
 
-    def other(self, what: str) -> TensorLayout:
+    def other(self, what: object) -> TensorLayout:
         """Return the layout itself, for an operation on one tensor that does not pass through sums: a cast, a comparison, silu, a store.
 
         Raises: M101 for partial tensors.
@@ -255,7 +288,7 @@ class TensorLayout:
         at = _check_dim(dim, self.rank)
         if isinstance(self.dist[at], Shard):
             raise LayoutError(f"dimension {at} is indexed, and it is cut", here(), found=repr(self),
-                              expected="a dimension that every rank holds whole", also=self.made_at("made here"),
+                              expected="a dimension that every rank holds whole", also=made_at(self, "made here"),
                               help=f"index a rank's part, A.on(r)[...], or relayout to {self.with_dim(at, Replicate())!r} first")
         return self._like((*self.dist[:at], *self.dist[at + 1:]), self.partial)
 
@@ -273,7 +306,7 @@ class TensorLayout:
             return self
         raise LayoutError(f"dimension {at} is cut, and the slice {start}:{stop} is not aligned with its shards", here(),
                           expected=f"shards of {_ceil(stop - start, n)} rows from row 0 on, as the slice's own layout has them",
-                          found=f"shards of {_ceil(extent, n)} rows", also=self.made_at("made here"),
+                          found=f"shards of {_ceil(extent, n)} rows", also=made_at(self, "made here"),
                           help=f"slice a rank's part, A.on(r)[...], or relayout to {self.with_dim(at, Replicate())!r} first")
 
     def permuted(self, order: Sequence[int]) -> TensorLayout:
@@ -316,14 +349,10 @@ class TensorLayout:
     def _leading(self) -> TensorLayout:
         return self._like(self.dist[:-2], ())
 
-    def made_at(self, said: str) -> tuple[tuple[str, Span], ...]:
-        """Return the line that made the layout, for an error that says `said` of it."""
-        return () if self.span == UNKNOWN else ((said, self.span),)
-
-    def _refuse_partial(self, what: str) -> None:
+    def _refuse_partial(self, what: object) -> None:
         if self.partial:
             raise LayoutError(f"{what} of a partial tensor", here(), expected="a tensor without partial results", found=repr(self),
-                              also=self.made_at("made here"), help="allreduce first; reduce_scatter leaves each rank a shard of the total")
+                              also=made_at(self, "made here"), help="allreduce first; reduce_scatter leaves each rank a shard of the total")
 
     def _joined(self, other: TensorLayout) -> TensorLayout:
         """Return the layout with each dimension cut where either is."""
@@ -375,14 +404,20 @@ def _made(dist: Sequence[Replicate | Shard], partial: Sequence[Partial], one: Te
     return one._like(dist, partial)
 
 
+def made_at(layout: TensorLayout, said: str) -> tuple[tuple[str, Span], ...]:
+    """Return the line that made a layout, for an error that says `said` of it."""
+    return () if layout.span == UNKNOWN else ((said, layout.span),)
+
+
 def _mismatch(what: str, one: TensorLayout, two: TensorLayout, expected: str, mend: str) -> LayoutError:
     return LayoutError(what, here(), expected=expected, found=f"{one!r} and {two!r}",
-                       also=(*one.made_at("the first was made here"), *two.made_at("the second was made here")), help=mend)
+                       also=(*made_at(one, "the first was made here"), *made_at(two, "the second was made here")), help=mend)
 
 
-def _check_axis(axis: object) -> None:
-    if isinstance(axis, bool) or not (isinstance(axis, str) or (isinstance(axis, int) and axis >= 0)):
-        raise LayoutShapeError("a mesh axis is a name or a number", here(), expected='mesh_axis="x", or mesh_axis=0', found=f"{axis!r:.60}")
+def _check_axis(axis: object) -> MeshAxis:
+    if isinstance(axis, str) or (isinstance(axis, int) and not isinstance(axis, bool) and axis >= 0):
+        return axis
+    raise LayoutShapeError("a mesh axis is a name or a number", here(), expected='mesh_axis="x", or mesh_axis=0', found=f"{axis!r:.60}")
 
 
 def _check_rank(rank: object) -> int:

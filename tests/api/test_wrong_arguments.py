@@ -108,6 +108,8 @@ def instance_of(name: str) -> Any:
         "RunGraph": lambda: program.graph, "Explanation": lambda: program.explain(), "Simulation": lambda: program.simulate(),
         "KeyExpr": lambda: trace_key("b", "test"), "DenseOf": lambda: DenseOf(3), "Injective": lambda: pto_wsp.Injective(np.arange(3)),
         "Monotone": lambda: pto_wsp.Monotone(np.arange(3)), "Package": lambda: doubled().compile(target="ascend_npu").package,
+        "Mesh": lambda: pto_wsp.Mesh(x=2), "TensorLayout": lambda: pto_wsp.TensorLayout.sharded(0, 2, "x"),
+        "Replicate": pto_wsp.Replicate, "Shard": lambda: pto_wsp.Shard("x"), "Partial": lambda: pto_wsp.Partial("x"),
         "TilePlan": lambda: pto_wsp.TilePlan("f", "unit", "interp"),
     }
     return values[name]()

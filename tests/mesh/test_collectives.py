@@ -17,12 +17,14 @@ from pto_wsp import (
     Tensor,
     TensorLayout,
     Workload,
+    all_to_all,
     allreduce,
     broadcast,
     copy,
     halo,
     workload,
 )
+from pto_wsp.errors import CollectiveError, RunBoundsError
 
 F32 = DType.F32
 
@@ -129,3 +131,40 @@ def test_results_are_the_same_under_any_schedule() -> None:
         schedule(summed()).compile().run()
         found.append(out)
     assert all(np.array_equal(found[0], other) for other in found[1:])
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+def test_ragged_blocks_stand_by_source(target: str) -> None:
+    p, rows, capacity = 3, 8, 14
+    mesh, rng = Mesh(x=p), np.random.default_rng(0)
+    x = rng.integers(0, 99, (p * rows, 4)).astype(np.float32)
+    counts = np.array([[2, 3, 3], [0, 8, 0], [1, 1, 5]], np.int32)
+    seen = np.full((p * capacity, 4), -1, np.float32)
+    X, C, S = (Tensor(array, name=name, layout=TensorLayout.sharded(0, 2, "x")) for array, name in ((x, "X"), (counts, "C"), (seen, "S")))
+
+    @workload
+    def exchanged() -> None:
+        arrived = all_to_all(X, C, capacity=capacity, mesh=mesh)
+        for r in P(mesh):
+            copy(arrived.on(r), S.on(r))
+
+    program = exchanged().compile(target=target).run()
+    for to in range(p):
+        expected = np.concatenate([x[of * rows + counts[of, :to].sum():][:counts[of, to]] for of in range(p)])
+        assert np.array_equal(seen[to * capacity:][:len(expected)], expected)
+    sent = program.bytes_sent.copy()
+    np.fill_diagonal(sent, 0)
+    moved = counts * 16 * (1 - np.eye(p, dtype=np.int64)) + 4 * p * (1 - np.eye(p, dtype=np.int64))    # rows, and a row of counts
+    assert np.array_equal(sent, moved)
+    counts[:] = [[0, 8, 0], [0, 8, 0], [0, 0, 0]]
+    with pytest.raises(RunBoundsError):
+        program.run()
+
+
+def test_counts_that_do_not_fit() -> None:
+    X = Tensor(np.zeros((6, 4), np.float32), layout=TensorLayout.sharded(0, 2, "x"))
+    for shape, kind, layout, capacity in (((3, 3), np.int32, 0, None), ((3, 3), np.int32, 0, 0), ((2, 3), np.int32, 0, 4),
+                                          ((3, 3), np.float32, 0, 4), ((3, 3), np.int32, 1, 4)):
+        counts = Tensor(np.zeros(shape, kind), layout=TensorLayout.sharded(layout, 2, "x"))
+        with pytest.raises(CollectiveError):
+            workload(lambda counts=counts, capacity=capacity: all_to_all(X, counts, capacity=capacity, mesh=Mesh(x=3)))()

@@ -20,7 +20,7 @@ from pto_wsp.ir.mesh import Mesh, MeshInUse
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, maximum, minimum
 from pto_wsp.ir.tensor import Tensor, TensorView, live_tensor
-from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
+from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout, made_at
 from pto_wsp.ir.traffic import Sent
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.workload.loops import P
@@ -112,15 +112,26 @@ def allgather(tensor: Tensor, axis: MeshAxis = None, *, out: Tensor | None = Non
 
 
 @user_call("all_to_all")
-def all_to_all(tensor: Tensor, dim: int, axis: MeshAxis = None, *, out: Tensor | None = None, algorithm: Algorithm = "direct",
-               mesh: Mesh | None = None) -> Tensor:
+def all_to_all(tensor: Tensor, dim: int | Tensor, axis: MeshAxis = None, *, capacity: int | None = None, out: Tensor | None = None,
+               algorithm: Algorithm = "direct", mesh: Mesh | None = None) -> Tensor:
     """Return a tensor that a mesh axis cuts along one dimension cut along dimension `dim` instead.
 
     `ring` sends every piece to its rank in p - 1 rounds, `direct` all at once; there is no tree.
-    Raises: M101 for a tensor that the axis does not cut, for a dimension that is cut already; M104 as `allreduce`.
+
+    `all_to_all(rows, counts, capacity=n)` sends ragged blocks of the first dimension, of p positions along the axis: `counts`, integers
+    [p, p] cut in the first dimension, says at [r, q] how many of its rows position r sends to q, in this order. The result has `capacity`
+    rows on each rank, those that arrive first, by source and in the source's order; the others are undefined. A run in which more arrive
+    ends with R104. The counts of all ranks are gathered first, so all ranks know where rows begin; how many bytes rows are is known in the
+    run alone, so `collectives` has the gathered counts.
+    Raises: M101 for a tensor that the axis does not cut, for a dimension that is cut already; M104 as `allreduce`, and for counts or a
+    capacity that do not fit.
     """
     group = _begin("all_to_all", tensor, algorithm, mesh)
     which = _cut_axis("all_to_all", tensor, axis, group.mesh)
+    if isinstance(dim, Tensor):
+        return _ragged(group.along(which), tensor, dim, capacity, out)
+    if capacity is not None:
+        raise CollectiveError("all_to_all: a capacity is for ragged blocks", here(), expected="all_to_all(rows, counts, capacity=n)")
     return _all_to_all(group.along(which), tensor, _dim("all_to_all", tensor, dim), out)
 
 
@@ -236,7 +247,7 @@ def _one_axis(what: str, axis: object, mesh: Mesh, fitting: Sequence[str], tenso
     said = ", ".join(map(repr, fitting)) or "none"
     raise LayoutError(f"{what}: `{tensor.ref.shown}` does not fit" if axis is not None else f"{what}: which mesh axis?", here(),
                       expected=f"an axis that the tensor {fits}: {said}", found=f"{axis!r}, of layout {tensor.layout!r}",
-                      also=() if tensor.layout is None else tensor.layout.made_at("the layout was made here"))
+                      also=() if tensor.layout is None else made_at(tensor.layout, "the layout was made here"))
 
 
 def _partial_axis(what: str, tensor: Tensor, axis: MeshAxis, mesh: Mesh) -> int:
@@ -490,6 +501,36 @@ def _all_to_all(group: RankGroup, tensor: Tensor, dim: int | None, out: Tensor |
     row = group.local_bytes(tensor, dim)
     group.record("all_to_all", tensor, lambda at: row(at) * (
         shape[dim] - group.chunk_rows(tensor, dim, at[group.axis], at)))
+    return made
+
+
+def _ragged(group: RankGroup, rows: Tensor, counts: Tensor, capacity: object, out: Tensor | None) -> Tensor:
+    p, layout = group.p, layout_on(rows, group.mesh)
+    if layout.dim_of(group.name) != 0 or group.mesh.size != p or out is not None:
+        raise CollectiveError("all_to_all of ragged blocks does not take these rows", here(), found=repr(layout),
+                              expected="rows cut in dimension 0, on a mesh of one axis, without out=")
+    cut = None if counts.layout is None else layout_on(counts, group.mesh)
+    if counts.ref.shape != (p, p) or not counts.dtype.is_integer or cut != TensorLayout((Shard(group.name), Replicate())):
+        raise CollectiveError("all_to_all: the counts do not fit", here(), expected=f"integers [{p}, {p}], cut in dimension 0",
+                              found=f"{list(counts.ref.shape)} {counts.dtype}, {cut!r}")
+    if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
+        raise CollectiveError("all_to_all of ragged blocks has no capacity", here(), expected="capacity=n, at least 1",
+                              found=f"{capacity!r:.60}")
+    known = _allgather(RankGroup(group.mover, group.ranks, group.axis, "direct"), counts, None, None)
+    made = group.scratch(rows, layout, (p * capacity, *rows.ref.shape[1:]))
+    most = min(capacity, -(-rows.ref.shape[0] // p))
+
+    def block(part: TensorView, start: Count, count: Count) -> TensorView:
+        view: TensorView = part[start:start + count]
+        return view.clip(most, *(None,) * (view.rank - 1))
+
+    for to in range(p):
+        table = known.part(group.mesh, (to,))
+        for of in reversed(range(p)):          # the last block first: that it fits says that all do
+            first = sum((table[of, q] for q in range(to)), start=Symbolic(s.Const(0)))
+            begin = sum((table[source, to] for source in range(of)), start=Symbolic(s.Const(0)))
+            target = block(made.part(group.mesh, (to,)), begin, table[of, to])
+            group.mover.copy(target, block(rows.part(group.mesh, (of,)), first, table[of, to]), to, of)
     return made
 
 
