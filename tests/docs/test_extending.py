@@ -161,11 +161,11 @@ def test_what_was_added_runs(title: str, tmp_path: Path) -> None:
         with_runtime(tmp_path / "cache")
     programs = programs_of(title)
     assert programs and all(program.output for program in programs)
+    bare = run(copy, "-c", "import pto_wsp; print(pto_wsp.__file__)")
+    assert bare.stdout.startswith(str(copy)), "the programs must run on the copy"
     for number, program in enumerate(programs):
         path = tmp_path / f"program{number}.py"
         path.write_text(program.code, encoding="utf-8")
-        bare = run(copy, "-c", "import pto_wsp; print(pto_wsp.__file__)")
-        assert bare.stdout.startswith(str(copy)), "the program must run on the copy"
         done = run(copy, str(path))
         assert done.returncode == 0, done.stderr
         assert matches(program.output, done.stdout), f"the page says\n{program.output}\nbut the program prints\n{done.stdout}"

@@ -86,7 +86,7 @@ def check(recipe: WorkloadRecipe) -> bool:
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_a_sanitized_run_finds_the_races_that_there_are_in_many(recipe: WorkloadRecipe) -> None:
     check(recipe)
 

@@ -16,7 +16,7 @@ from tests.check.races.brute_force import arrays_of, plan_of, races_of
 from tests.laws.generated_sharing import Sharing, expected, random_sharing, workload_of
 
 N_NETWORKS = [20, pytest.param(200, marks=pytest.mark.slow)]
-N_RUN = [8, pytest.param(120, marks=pytest.mark.slow)]
+N_RUN = [8, pytest.param(60, marks=pytest.mark.slow)]
 SEEDS = range(1, 6)
 
 # Of tensors that do not race, the part that is left open: those of several statements that send, and of replicas that take in turn.

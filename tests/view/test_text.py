@@ -239,7 +239,7 @@ def test_the_parts_stand_in_the_order_of_the_page() -> None:
 
 
 HOSTILE = ("[bold]b[/bold]", "[/red]", "[link=x]y[/]", ":warning:", "\x1b[2J", "\x07", "a\rb", "\u202egnp.exe", "\u2066x", "שלום",
-           "x" * 10_000, "\u200b", "界" * 50, "e\u0301", "\ud800", "a\nb\tc", "\x9b31m")
+           "x" * 2_000, "\u200b", "界" * 50, "e\u0301", "\ud800", "a\nb\tc", "\x9b31m")
 
 
 def cards_of(name: str) -> Iterator[Card]:
