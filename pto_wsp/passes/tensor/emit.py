@@ -10,6 +10,7 @@ A loop with a group is a loop of its kernel, a loop without one a loop of tasks.
 
 from __future__ import annotations
 
+import keyword
 import linecache
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,6 +44,7 @@ from pto_wsp.values import dataclass
 _IMPORTED = ("DType", "In", "InOut", "Injective", "Monotone", "Out", "P", "Scalar", "Symbol", "Tensor", "Tile", "ceildiv", "kernel",
              *sorted(FUNCTIONS.values()), "pto", "workload")
 _TAKEN = RESERVED | {*_IMPORTED, "np", "cache", "run", "program"}
+_OF_RUN = {*keyword.kwlist, "program", "np", "ceildiv", *FUNCTIONS.values(), *(dtype.name for dtype in DType)}
 _CONTRACTS = {Contract.INJECTIVE: Injective, Contract.MONOTONE: Monotone}
 _FILL_ROWS, _FILL_COLUMNS = 64, 512       # the tile of a task that sets state to a number
 
@@ -158,7 +160,7 @@ class _Module:
         name = Names(_TAKEN).take(identifier(function.name))
         self._name = name
         self._names = Names(_TAKEN | {name} | wanted)          # of tensors, symbols and loop variables: kernels keep their names
-        self._of_kernels = Names(_TAKEN | {name})
+        self._of_kernels = Names(_TAKEN | {name}, "{}_k{}".format)     # no tensor is called so
         self._kernels: dict[tuple[str, ...], str] = {}
         self._kernel_lines: list[ModuleLine] = []
         self._kernel_names: list[str] = []
@@ -192,7 +194,7 @@ class _Module:
 
     # -- tensors -------------------------------------------------------------------------------------------------------
     def _bound(self) -> tuple[ModuleTensor, ...]:
-        names = Names(_TAKEN)
+        names = Names(_OF_RUN)
         params = [(names.take(identifier(param.path or param.array.name)), param) for param in self._function.params]
         inputs = tuple(ModuleTensor(name, param.path or param.array.name, param.array, self._of_tensor(name))
                        for name, param in params)

@@ -11,6 +11,7 @@ folding is a reshape. Dimensions of extent 1 vanish.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import prod
 
 from pto_wsp.ir.extents import same, simplified
@@ -242,6 +243,36 @@ def flattened(view: ArrayView, limits: ExtentLimits, varying: Callable[[Scalar],
                 reshaped = shape
                 memory.reset(shape)
     return _folded(memory, view.array.shape, reshaped, limits, varying, n_open)
+
+
+def row_places(view: ArrayView, limits: ExtentLimits) -> tuple[DimSlice, Scalar, int, DimSlice] | None:
+    """Return the rows of a matrix that a view of the matrix in another shape takes, where they are not neighbours.
+
+    The result: what is taken of the one axis of the shape above 1 position, the first row, the rows from one position to the next, and
+    what is taken of the columns. None for another view.
+    """
+    if not view.steps or not isinstance(view.steps[0], Refold) or view.array.rank != 2 or any(
+            isinstance(step, Refold | Permute | Flip) for step in view.steps[1:]):
+        return None
+    shape = view.steps[0].shape
+    if not same(shape[-1], view.array.shape[1]) or not all(isinstance(extent, Const) for extent in shape[1:]):
+        return None
+    taken = flattened(ArrayView(replace(view.array, shape=shape), view.steps[1:]), limits, lambda _: False).dims
+    if len(taken) != len(shape):
+        return None
+    first: Scalar = Const(0)
+    found: tuple[DimSlice, int] | None = None
+    apart = 1
+    for one in reversed(taken[:-1]):
+        first = add(first, mul(one.start, Const(apart)))
+        if one.size > 1:
+            if found is not None or one.step != 1 or one.within is not None:
+                return None
+            found = one, apart
+        apart *= int(one.whole.value) if isinstance(one.whole, Const) else 1
+    if found is None or taken[-1].is_short or taken[-1].step != 1 or taken[-1].within is not None:
+        return None
+    return found[0], first, found[1], taken[-1]
 
 
 def _number(extent: Scalar) -> int:

@@ -22,7 +22,7 @@ from pto_wsp.ir.scalar import COMPARISONS, LOGICAL, Binary, Const, Element, Scal
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Flip, Item, Make, Put, Show, Statement
 from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
-from pto_wsp.passes.tensor.flatten import DimSlice, ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, usual, varies_with
+from pto_wsp.passes.tensor.flatten import DimSlice, ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, row_places, usual, varies_with
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
 from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, number_text, scalar_text
 from pto_wsp.passes.tensor.scratch import ArrayHome, Homes, Run
@@ -346,7 +346,13 @@ class _KernelPrinter:
             return self._scope.stored[view]
         if view in self._scope.loaded:
             return self._scope.loaded[view]
-        param = self.bound(view)
+        try:
+            param = self.bound(view)
+        except NoTile:
+            rows = self._rows_apart(view)
+            if rows is None:
+                raise
+            return rows
         param.reads = True
         flat = param.flat
         if param.shape is not None:
@@ -362,6 +368,29 @@ class _KernelPrinter:
             value = replace(value, text=name)
             self._scope.loaded[view] = value
         return value
+
+    def _rows_apart(self, view: ArrayView) -> KernelValue | None:
+        """Return a view as rows of a matrix that are not neighbours, picked one by one; None for a view of another kind."""
+        found = row_places(view, self.limits)
+        if found is None:
+            return None
+        rows, first, apart, columns = found
+        param = self._region(ArrayView(view.array), 1)
+        param.reads = True
+        places = f"pto.iota(({rows.size}, 1), {self.dtype(DType.I32)}, 0) * {apart} + {self._atom(first)}"
+        name = self.name("rows")
+        self.line(f"{name} = {places}")
+        valid = f", valid={self.scalar(rows.extent)}" if rows.is_short else ""
+        cols = f"({self.scalar(columns.start)}, {columns.size})"
+        dims = self.limits.dims(view.shape)
+        text = f"pto.{index.gather.name}({param.name}, {name}, cols={cols}{valid})"
+        value = KernelValue(self.let(f"{view.array.name}_tile", text), dims, usual(len(dims)), view.dtype, Behind.ZERO)
+        self._scope.loaded[view] = value
+        return value
+
+    def _atom(self, node: Scalar) -> str:
+        text = self.scalar(node)
+        return text if text.isidentifier() or text.isdigit() else f"({text})"
 
     def _loaded(self, param: _Param) -> str:
         at, shape, valid = self._piece(param)
