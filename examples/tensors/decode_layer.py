@@ -13,7 +13,7 @@ from compare import compare
 from pto_wsp import DType, Injective, InOut, Tensor, jit, tt
 from pto_wsp.tt.library import rms_norm, rope, silu
 
-F32, I32, I64 = DType.F32, DType.I32, DType.I64
+F32, I32 = DType.F32, DType.I32
 DIM, HIDDEN, GROUPS, HEADS, HEAD, PAGE = 64, 96, 2, 2, 16, 8       # heads of keys, query heads of each, numbers of a head, rows of a page
 
 
@@ -30,7 +30,7 @@ class Layer(NamedTuple):
 
 @jit
 def decode_layer(x: Tensor["b", DIM, F32], w: Layer, cos: Tensor["b", HEAD, F32], sin: Tensor["b", HEAD, F32],
-                 slots: Injective[Tensor["b", I64]], table: Tensor["b", "m", I32], lengths: Tensor["b", I32],
+                 slots: Injective[Tensor["b", I32]], table: Tensor["b", "m", I32], lengths: Tensor["b", I32],
                  k_cache: InOut[Tensor["rows", GROUPS, HEAD, F32]], v_cache: InOut[Tensor["rows", GROUPS, HEAD, F32]]):
     batch, scale = x.shape[0], 1 / math.sqrt(HEAD)
     qkv = (rms_norm(x, w.norm) @ w.qkv).reshape(batch, GROUPS, HEADS + 2, HEAD)
@@ -64,7 +64,7 @@ def draw(lengths=(20, 1, 8, 17, 5), seed=0):
     counts, batch = -(-lengths // PAGE), len(lengths)
     pages, table = int(counts.sum()) + 2, np.zeros((batch, int(counts.max())), np.int32)
     table[np.arange(table.shape[1]) < counts[:, None]] = rng.permutation(pages)[:counts.sum()]
-    last = lengths.astype(np.int64) - 1
+    last = lengths - 1
     angle = (last[:, None] * 100.0 ** -np.tile(np.linspace(0, 1, HEAD // 2), 2)).astype(np.float32)
     shapes = {"norm": DIM, "qkv": (DIM, GROUPS * (HEADS + 2) * HEAD), "out": (GROUPS * HEADS * HEAD, DIM), "norm_2": DIM,
               "up": (DIM, 2 * HIDDEN), "down": (HIDDEN, DIM)}
@@ -72,7 +72,7 @@ def draw(lengths=(20, 1, 8, 17, 5), seed=0):
     return {"x": rng.standard_normal((batch, DIM), np.float32),
             "w": Layer(**{name: rng.standard_normal(shape, np.float32) / 8 for name, shape in shapes.items()}),
             "cos": np.cos(angle), "sin": np.sin(angle), "table": table,
-            "slots": table[np.arange(batch), last // PAGE].astype(np.int64) * PAGE + last % PAGE,
+            "slots": table[np.arange(batch), last // PAGE] * PAGE + last % PAGE,
             "lengths": lengths, "k_cache": k_cache, "v_cache": v_cache}
 
 

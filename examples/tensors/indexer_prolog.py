@@ -11,7 +11,7 @@ from compare import compare
 from pto_wsp import DType, Injective, InOut, Tensor, jit
 from pto_wsp.tt.library import layer_norm, quantize_rows, rope
 
-F32, I8, I64 = DType.F32, DType.I8, DType.I64
+F32, I8, I32 = DType.F32, DType.I8, DType.I32
 DIM, NARROW, HEADS, HEAD, ROPE = 128, 64, 4, 32, 16
 
 
@@ -24,7 +24,7 @@ def rotated(x, cos, sin, spread):
 def indexer_prolog(q8: Tensor["t", NARROW, I8], q_scale: Tensor["t", 1, F32], w_q: Tensor[NARROW, HEADS * HEAD, I8],
                    s_q: Tensor[1, HEADS * HEAD, F32], x: Tensor["t", DIM, F32], w_k: Tensor[DIM, HEAD, F32], gain: Tensor[HEAD, F32],
                    offset: Tensor[HEAD, F32], w_head: Tensor[DIM, HEADS, F32], spread: Tensor[HEAD, HEAD, F32],
-                   cos: Tensor["t", ROPE, F32], sin: Tensor["t", ROPE, F32], slots: Injective[Tensor["t", I64]],
+                   cos: Tensor["t", ROPE, F32], sin: Tensor["t", ROPE, F32], slots: Injective[Tensor["t", I32]],
                    k_cache: InOut[Tensor["rows", HEAD, I8]], k_scales: InOut[Tensor["rows", 1, F32]]):
     q = ((q8 @ w_q).astype(F32) * q_scale * s_q).reshape(x.shape[0], HEADS, HEAD)
     codes, scales = quantize_rows(rotated(q, cos[:, None], sin[:, None], spread))
@@ -47,7 +47,7 @@ def draw(t=21, rows=40, seed=0):
         spread = np.block([[spread, spread], [spread, -spread]])
     return {name: rng.standard_normal(shape, np.float32) / 4 for name, shape in shapes.items()} | {
         "q8": rng.integers(-127, 128, (t, NARROW), np.int8), "w_q": rng.integers(-127, 128, (NARROW, HEADS * HEAD), np.int8),
-        "q_scale": rng.uniform(0.001, 0.002, (t, 1)).astype(np.float32), "slots": rng.permutation(rows)[:t],
+        "q_scale": rng.uniform(0.001, 0.002, (t, 1)).astype(np.float32), "slots": rng.permutation(rows)[:t].astype(np.int32),
         "s_q": rng.uniform(0.001, 0.002, (1, HEADS * HEAD)).astype(np.float32), "k_cache": rng.integers(-9, 9, (rows, HEAD), np.int8),
         "spread": (spread / np.sqrt(HEAD)).astype(np.float32), "cos": np.cos(angle), "sin": np.sin(angle)}
 

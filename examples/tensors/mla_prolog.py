@@ -14,7 +14,7 @@ from compare import compare
 from pto_wsp import DType, Injective, InOut, Tensor, jit
 from pto_wsp.tt.library import quantize_rows, rms_norm, rope
 
-F32, I8, I64 = DType.F32, DType.I8, DType.I64
+F32, I8, I32 = DType.F32, DType.I8, DType.I32
 DIM, NARROW, HEADS, NOPE, ROPE, LATENT = 128, 64, 4, 32, 16, 48
 
 
@@ -22,7 +22,7 @@ DIM, NARROW, HEADS, NOPE, ROPE, LATENT = 128, 64, 4, 32, 16, 48
 def mla_prolog(x: Tensor["t", DIM, F32], w_dq: Tensor[DIM, NARROW, F32], g_q: Tensor[NARROW, F32],
                w_uq: Tensor[NARROW, HEADS * (NOPE + ROPE), I8], s_uq: Tensor[1, HEADS * (NOPE + ROPE), F32],
                w_uk: Tensor[HEADS, NOPE, LATENT, F32], w_dkv: Tensor[DIM, LATENT + ROPE, F32], g_kv: Tensor[LATENT, F32],
-               cos: Tensor["t", ROPE, F32], sin: Tensor["t", ROPE, F32], slots: Injective[Tensor["t", I64]],
+               cos: Tensor["t", ROPE, F32], sin: Tensor["t", ROPE, F32], slots: Injective[Tensor["t", I32]],
                kv_cache: InOut[Tensor["rows", LATENT, F32]], kr_cache: InOut[Tensor["rows", ROPE, F32]]):
     heads, nope, latent = w_uk.shape
     c8, c_scale = quantize_rows(rms_norm(x @ w_dq, g_q))
@@ -46,7 +46,7 @@ def draw(t=21, rows=40, seed=0):
     angle = rng.uniform(0, 6, (t, ROPE)).astype(np.float32)
     return {name: rng.standard_normal(shape, np.float32) / 4 for name, shape in shapes.items()} | {
         "w_uq": rng.integers(-127, 128, (NARROW, wide), np.int8), "s_uq": rng.uniform(0.001, 0.002, (1, wide)).astype(np.float32),
-        "cos": np.cos(angle), "sin": np.sin(angle), "slots": rng.permutation(rows)[:t]}
+        "cos": np.cos(angle), "sin": np.sin(angle), "slots": rng.permutation(rows)[:t].astype(np.int32)}
 
 
 def expected(x, w_dq, g_q, w_uq, s_uq, w_uk, w_dkv, g_kv, cos, sin, slots, kv_cache, kr_cache):

@@ -116,7 +116,7 @@ def _lines(body: t.Body, infix: Mapping[str, str]) -> Iterator[str]:
 
 
 def _noted(line: str, group: str) -> str:
-    return f"{line:{_NOTE_COLUMN - len(_INDENT)}}# group {group}" if group else line
+    return f"{line:{_NOTE_COLUMN - len(_INDENT) - 1}} # group {group}" if group else line
 
 
 def _statement(statement: t.Statement, infix: Mapping[str, str]) -> str:

@@ -145,6 +145,7 @@ class _Partition:
         self._facts = GroupFacts(self._users, self._bounds, again_in(plan))
         self._names = Names()
         self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
+        self._apart: dict[str, Sequence[Item]] = {}      # of the body at hand: statements that could not join their group at once
         self._n_puts = Counter(one.target.array.id for one in statements_of(function.body.items) if isinstance(one, Put))
 
     def divided(self, body: Body) -> Body:
@@ -153,6 +154,7 @@ class _Partition:
         waiting: dict[int, Item] = {}          # state that is made where it is used first
         items = list(body.items)
         done: set[int] = set()
+        outside, self._apart = self._apart, {}
         for position, item in enumerate(items):
             if position in done:
                 continue
@@ -175,6 +177,10 @@ class _Partition:
                 done |= taken
         for unused in waiting.values():
             self._stand_alone(parts, unused)
+        for asked, apart in self._apart.items():
+            if sum(part.asked == asked for part in parts) > 1:      # what came later did not join them either
+                self._refuse_group(asked, apart)
+        self._apart = outside
         return replace(body, items=tuple(item for part in parts for item in self._marked(part)))
 
     def _stand_alone(self, parts: list[_Cluster], item: Item) -> None:
@@ -204,7 +210,7 @@ class _Partition:
             both = [*(one for part in together for one in part.items), *makes, *items]
             group = group_of(both, self._facts)
             if group is None and asked and all(part.asked == asked for part in together):
-                self._refuse_group(asked, items)
+                self._apart.setdefault(asked, items)
             if group is None or any(part.asked != asked for part in together):
                 continue
             if asked or self._worth([*(part.group for part in together if part.group is not None)], items, group):
@@ -332,9 +338,18 @@ class _Partition:
 
     def _asked_name(self, item: Item) -> str:
         for statement in statements_of((item,)):
-            name = next((group for group, values in self._asked.items() if any(_is_named(statement, value) for value in values)), "")
+            name = self._asked_by_name(statement)
             if name or (isinstance(statement, Apply | Put) and statement.group):
                 return name or getattr(statement, "group", "")
+        return ""
+
+    def _asked_by_name(self, statement: Statement) -> str:
+        """Return the group that names what a statement makes: `x#2` by its whole name, else by `x`, which is every value of that name."""
+        names = [array.name for array in _named(statement)]
+        for wanted in (names, [name.partition("#")[0] for name in names]):
+            for group, values in self._asked.items():
+                if any(name in values for name in wanted):
+                    return group
         return ""
 
     def _marked(self, part: _Cluster) -> list[Item]:
@@ -359,17 +374,23 @@ def _producers(parts: Sequence[_Cluster], effects: Effects, asked: str) -> Itera
     follows = [index for index, part in enumerate(parts) if effects.must_follow(part.effects)]
     same = [index for index, part in enumerate(parts) if asked and part.asked == asked]
     if same and (not follows or follows[-1] <= same[-1]):
+        if len(same) > 1 and _stand_together(parts, same):
+            yield frozenset(same)
         yield frozenset(same[-1:])
     if not follows or asked:
         return
     every = [index for index in follows if parts[index].group is not None]
     if every and every[-1] == follows[-1]:
         for first in range(len(every) - 1):
-            chosen = every[first:]
-            between = [part for index, part in enumerate(parts) if chosen[0] < index < chosen[-1] and index not in chosen]
-            if not any(part.effects.must_follow(parts[index].effects) for part in between for index in chosen):
-                yield frozenset(chosen)
+            if _stand_together(parts, every[first:]):
+                yield frozenset(every[first:])
         yield frozenset(every[-1:])
+
+
+def _stand_together(parts: Sequence[_Cluster], chosen: Sequence[int]) -> bool:
+    """Tell whether clusters may stand at the place of the last of them: nothing between must follow one of them."""
+    between = [part for index, part in enumerate(parts) if chosen[0] < index < chosen[-1] and index not in chosen]
+    return not any(part.effects.must_follow(parts[index].effects) for part in between for index in chosen)
 
 
 _WHOLE = 1 << 14      # elements along axes that may be whole in a task for the sake of one kernel fewer
@@ -380,14 +401,15 @@ def _asked_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
             if entry.key == "groups" and isinstance(entry.value, tuple)}
 
 
-def _is_named(statement: Statement, value: str) -> bool:
-    arrays: tuple[Array, ...] = ()
+def _named(statement: Statement) -> tuple[Array, ...]:
+    """Return the arrays by which a plan may name a statement: those it makes, or writes."""
     match statement:
         case Apply(results=arrays):
-            pass
+            return arrays
         case Put(target):
-            arrays = (target.array,)
-    return any(array.name == value or array.name.partition("#")[0] == value for array in arrays)
+            return (target.array,)
+        case _:
+            return ()
 
 
 def _id_of(item: Item) -> int:

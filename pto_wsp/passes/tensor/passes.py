@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_function_text import print_function
 from pto_wsp.ops.entry import Operator
 from pto_wsp.ops.spec import Elementwise, Matmul
@@ -28,9 +29,14 @@ INFIX: Mapping[str, str] = {
     **{entry.name: "@" for entry in ENTRIES if isinstance(entry, Matmul)}}
 
 
+def function_text(function: TensorFunction) -> str:
+    """Return a function as text, close to NumPy."""
+    return print_function(function, INFIX)
+
+
 def print_planned(planned: PlannedFunction) -> str:
     """Return the function as text, as dumps show it."""
-    return print_function(planned.function, INFIX)
+    return function_text(planned.function)
 
 
 TENSOR = Level("tensor", PlannedFunction, print_planned)
