@@ -71,9 +71,10 @@ def test_capacity_of_a_product_counts_every_memory() -> None:
 
 def test_an_operand_used_in_a_loop_lives_for_all_of_it() -> None:
     axes = (TileAxis("t", 64), TileAxis("k", 1 << 14, summed=True))
-    values = (CutValue("scale", F32, ("t", 512), loaded=True), CutValue("x", F32, ("t", "k"), loaded=True),
+    values = (CutValue("g", F32, (1, 512), loaded=True), CutValue("scale", F32, ("t", 512)), CutValue("x", F32, ("t", "k"), loaded=True),
               CutValue("scaled", F32, ("t", "k")), CutValue("wide", DType.I64, ("t", "k")), CutValue("total", F32, ("t", 1), stored=True))
-    ops = (TileOp("mul", ("scaled",), ("x", "scale")), TileOp("cast", ("wide",), ("scaled",)), TileOp("rowsum", ("total",), ("wide",)))
+    ops = (TileOp("exp", ("scale",), ("g",)), TileOp("mul", ("scaled",), ("x", "scale")), TileOp("cast", ("wide",), ("scaled",)),
+           TileOp("rowsum", ("total",), ("wide",)))
     found = check_tiles(axes, values, ops, ASCEND, {"t": 64, "k": 128})
     # at the cast: scale, which the next step reads again, scaled, wide, and the sum
     assert found is not None and found.needed_bytes == 64 * 512 * 4 + 64 * 128 * 4 + 64 * 128 * 8 + 64 * 4
