@@ -27,6 +27,7 @@ from pto_wsp.errors import PlanEntryError, PlanFileError, PlanNameError, PlanUse
 from pto_wsp.schedule.tiling_entries import (
     KEYS,
     SHORT,
+    PlainValue,
     PlanEntry,
     PlanValue,
     entries_of,
@@ -59,7 +60,7 @@ class Planner:
     reads_all: bool = True
 
 
-@user_calls(leave_out=("said", "with_choice", "with_cost", "used_with"))
+@user_calls(leave_out=("said", "all_said", "with_choice", "with_cost", "used_with"))
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TilePlan(Displayed):
     """The plan of one function for one arch and target. `sizes`: the numbers that stand for symbols in costs, by name.
@@ -116,6 +117,14 @@ class TilePlan(Displayed):
         if found is None or not isinstance(found.value, Tunable):
             return found
         return replace(found, value=found.first)
+
+    def all_said(self, key: str, value: PlainValue) -> tuple[PlanEntry, ...]:
+        """Return the entries of a key that have a value, of a Tunable as its first one."""
+        found = tuple(entry for entry in self.entries if entry.key == key and entry.first == value)
+        read = _READ.get()
+        if read is not None:
+            read.update(entry.place for entry in found)
+        return found
 
     def with_choice(self, key: str, name: str, axis: str, value: PlanValue, reason: str) -> TilePlan:
         """Return the plan with an entry of the compiler's, where the plan says nothing; the plan itself where it says something."""
@@ -312,8 +321,8 @@ def _chosen(plan: TilePlan, planner: Planner) -> TilePlan:
 
 def _unread(entry: PlanEntry, plan: TilePlan) -> PlanNameError:
     others = [f"{one.axis} of {one.name}" for one in plan.entries if one.key == entry.key and one.axis and not one.by_hand]
-    return PlanNameError(f"{entry} changes nothing", here(), found="no kernel asks for it",
-                         expected=f"an axis that is there: {', '.join(others[:8])}" if others else "an entry that a kernel asks for",
+    return PlanNameError(f"{entry} changes nothing", here(), found=f"no kernel asks for `{entry.key}` there",
+                         expected=f"an axis that is there: {', '.join(others[:8])}" if others else None,
                          help=f"print(plan) shows what each kernel has; this is for {KEYS[entry.key]}")
 
 

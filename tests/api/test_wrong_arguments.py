@@ -115,7 +115,8 @@ def instance_of(name: str) -> Any:
     return values[name]()
 
 
-FOR_PASSES = frozenset({"TilePlan.said", "TilePlan.with_choice", "TilePlan.with_cost", "TilePlan.used_with"})     # no user calls these
+FOR_PASSES = frozenset({"TilePlan.said", "TilePlan.with_choice", "TilePlan.with_cost", "TilePlan.used_with",
+                        "TilePlan.all_said"})     # no user calls these
 METHODS = (FunctionType, staticmethod, classmethod)
 NO_VALUES = {"Acc", "Constexpr", "Dense", "In", "InOut", "Out", "Scalar", "Tile", "PtoError", "WindowMode"}     # types and names
 

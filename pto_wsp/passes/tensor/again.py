@@ -25,7 +25,7 @@ from pto_wsp.schedule.tiling_entries import match_of
 
 def again_in(plan: TilePlan) -> frozenset[str]:
     """Return the names of the values that the plan computes again."""
-    return frozenset(entry.name for entry in plan.entries if entry.key == "keep" and entry.first == "again")
+    return frozenset(entry.name for entry in plan.all_said("keep", "again"))
 
 
 def computed_again(function: TensorFunction, plan: TilePlan) -> Body:

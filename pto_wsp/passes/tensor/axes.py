@@ -36,7 +36,7 @@ from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, Ro
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
 
-Dim: TypeAlias = tuple[object, ...]     # a dimension: ("array", id, k) of an array of the group, ("view", n, k) of the n-th view that it reads
+Dim: TypeAlias = tuple[object, ...]     # a dimension: ("array", id, k) of an array of the group, ("view", n, k) of the n-th view it reads
 
 
 class AxisRole(Enum):

@@ -21,5 +21,5 @@ def mistake():
 #   15 |     rmsnorm_linear.plan(arch="ascend_910b").but(tiles={"normed": {1: 128}})
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    = expected: an axis that is there: t of normed, t of out, 1 of out
-#    = found:    no kernel asks for it
+#    = found:    no kernel asks for `tiles` there
 #    = help:     print(plan) shows what each kernel has; this is for the extent of a task's tile along an axis

@@ -71,15 +71,14 @@ def test_capacity_of_a_product_counts_every_memory() -> None:
 
 def test_an_operand_used_in_a_loop_lives_for_all_of_it() -> None:
     axes = (TileAxis("t", 64), TileAxis("k", 1 << 14, summed=True))
-    values = (CutValue("scale", F32, ("t", 4096), loaded=True), CutValue("x", F32, ("t", "k"), loaded=True),
-              CutValue("total", F32, ("t", 1), stored=True), CutValue("y", F32, ("t", 4096), stored=True))
-    ops = (TileOp("rowsum", ("total",), ("x",)), TileOp("mul", ("y",), ("scale", "total")))
-    found = check_tiles(axes, values, ops, ASCEND, {"t": 64, "k": 4096})
-    assert found is not None
-    before = (TileOp("neg", ("scale",), ("scale",)), *ops)
-    inside = (*before[:1], TileOp("sub", ("x",), ("x", "scale")), *before[1:])
-    held = check_tiles(axes, values, inside, ASCEND, {"t": 64, "k": 16})
-    assert held is not None and {name for name, _, _ in held.tenants} >= {"scale"}
+    values = (CutValue("g", F32, (1, 512), loaded=True), CutValue("scale", F32, ("t", 512)), CutValue("x", F32, ("t", "k"), loaded=True),
+              CutValue("scaled", F32, ("t", "k")), CutValue("wide", DType.I64, ("t", "k")), CutValue("total", F32, ("t", 1), stored=True))
+    ops = (TileOp("exp", ("scale",), ("g",)), TileOp("mul", ("scaled",), ("x", "scale")), TileOp("cast", ("wide",), ("scaled",)),
+           TileOp("rowsum", ("total",), ("wide",)))
+    found = check_tiles(axes, values, ops, ASCEND, {"t": 64, "k": 128})
+    # at the cast: scale, which the next step reads again, scaled, wide, and the sum
+    assert found is not None and found.needed_bytes == 64 * 512 * 4 + 64 * 128 * 4 + 64 * 128 * 8 + 64 * 4
+    assert {name for name, _, _ in found.tenants} == {"scale", "scaled", "wide", "total"}
 
 
 def test_state_of_a_loop_lives_from_first_to_last() -> None:
