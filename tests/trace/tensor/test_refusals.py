@@ -1,6 +1,5 @@
+# ruff: noqa: F821
 """What a body on tensors may not do: each mistake has its code, at the user's line."""
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 import pto_wsp
-from pto_wsp import DType, In, InOut, Injective, Monotone, Out, PtoError, Scalar, Tensor, jit, tt
+from pto_wsp import DType, In, Injective, InOut, Monotone, Out, PtoError, Scalar, Tensor, jit, tt
 
 F32, F16, I32, I64, BOOL = DType.F32, DType.F16, DType.I32, DType.I64, DType.BOOL
 
@@ -35,7 +34,7 @@ def broken_off(x: Any) -> Any:
 
 def used_loop_variable(x: Any) -> Any:
     for i in tt.loop(3):
-        pass
+        tt.print(x[i])
     return x[i]
 
 
@@ -144,50 +143,50 @@ SQUARE: list[tuple[str, str, Callable[[Any], Any]]] = [
 
 @pytest.mark.parametrize("code, function", [pytest.param(code, f, id=f"{code} {name}") for code, name, f in SQUARE])
 def test_a_mistake_has_its_code(code: str, function: Callable[[Any], Any]) -> None:
-    def body(x):  # type: ignore[no-untyped-def]
+    def body(x):
         return function(x)
 
     with pytest.raises(PtoError) as caught:
-        jit(body).trace(Tensor["t", 4, F32])  # type: ignore[name-defined]  # noqa: F821
+        jit(body).trace(Tensor["t", 4, F32])
     assert caught.value.code == code, str(caught.value)
     assert caught.value.span is not None
 
 
 def out_parameter() -> object:
-    def f(x: Out[Tensor[4, F32]]): ...  # type: ignore[no-untyped-def, type-arg]
+    def f(x: Out[Tensor[4, F32]]): ...
     return jit(f)
 
 
 def in_parameter() -> object:
-    def f(x: In[Tensor[4, F32]]): ...  # type: ignore[no-untyped-def, type-arg]
+    def f(x: In[Tensor[4, F32]]): ...
     return jit(f)
 
 
 def any_number() -> object:
-    def f(*x): ...  # type: ignore[no-untyped-def]
+    def f(*x): ...
     return jit(f)
 
 
 def an_option() -> object:
-    def f(x, out): ...  # type: ignore[no-untyped-def]
+    def f(x, out): ...
     return jit(f)
 
 
 def never_written() -> object:
-    def f(x: InOut[Tensor[4, F32]]):  # type: ignore[no-untyped-def, type-arg]
+    def f(x: InOut[Tensor[4, F32]]):
         x = x + 1
     return jit(f).trace()
 
 
 def inout_returned() -> object:
-    def f(x: InOut[Tensor[4, F32]]):  # type: ignore[no-untyped-def, type-arg]
+    def f(x: InOut[Tensor[4, F32]]):
         x += 1.0
         return x
     return jit(f).trace()
 
 
 def unknown_table() -> object:
-    def f(x: Tensor[4, F32], t: Tensor[4, I32]):  # type: ignore[no-untyped-def, type-arg]
+    def f(x: Tensor[4, F32], t: Tensor[4, I32]):
         out = tt.zeros((8,))
         out[t] = x
         return out
@@ -195,7 +194,7 @@ def unknown_table() -> object:
 
 
 def scaled_table() -> object:
-    def f(x: Tensor[4, F32], t: Injective[Tensor[4, I32]]):  # type: ignore[no-untyped-def, valid-type]
+    def f(x: Tensor[4, F32], t: Injective[Tensor[4, I32]]):
         out = tt.zeros((8,))
         out[t // 2] = x
         return out
@@ -203,34 +202,34 @@ def scaled_table() -> object:
 
 
 def other_symbol() -> object:
-    def f(x: Tensor["m", F32], y: Tensor["n", F32]):  # type: ignore  # noqa: F821, PGH003
+    def f(x: Tensor["m", F32], y: Tensor["n", F32]):
         return x + y
     return jit(f).trace()
 
 
 def inner_mismatch() -> object:
     @jit
-    def g(x: Tensor["m", F32], y: Tensor["m", F32]):  # type: ignore  # noqa: F821, PGH003
+    def g(x: Tensor["m", F32], y: Tensor["m", F32]):
         return x + y
 
-    def f(x: Tensor["m", F32], y: Tensor["n", F32]):  # type: ignore  # noqa: F821, PGH003
+    def f(x: Tensor["m", F32], y: Tensor["n", F32]):
         return g(x, y)
     return jit(f).trace()
 
 
 def inner_write() -> object:
     @jit
-    def g(x: InOut[Tensor["m", F32]]):  # type: ignore  # noqa: F821, PGH003
+    def g(x: InOut[Tensor["m", F32]]):
         x += 1.0
 
-    def f(x: Tensor["m", F32]):  # type: ignore  # noqa: F821, PGH003
+    def f(x: Tensor["m", F32]):
         g(x)
         return x * 1
     return jit(f).trace()
 
 
 def wrong_rank() -> object:
-    def f(x: Tensor["m", F32]):  # type: ignore  # noqa: F821, PGH003
+    def f(x: Tensor["m", F32]):
         return x * 1
     return jit(f).trace(np.zeros((2, 3), np.float32))
 
@@ -246,7 +245,8 @@ def test_a_wrong_parameter_has_its_code(code: str, mistake: Callable[[], object]
 
 
 def test_what_is_fine_is_not_refused() -> None:
-    def f(x: Tensor["t", 4, F32], places: Injective[Tensor["t", I64]], starts: Monotone[Tensor["b", I32]], scale: Scalar[F32], mask: Tensor["t", BOOL]):  # type: ignore  # noqa: E501, F821, PGH003
+    def f(x: Tensor["t", 4, F32], places: Injective[Tensor["t", I64]], starts: Monotone[Tensor["b", I32]], scale: Scalar[F32],
+          mask: Tensor["t", BOOL]):
         x = x + 1
         out = tt.zeros((x.shape[0] + 3, 4))
         out[places + 3] = x * scale
