@@ -106,8 +106,8 @@ SQUARE: list[tuple[str, str, Callable[[Any], Any]]] = [
                                                                                                                                        out=x)),
     ("J108", "ufunc", lambda x: np.frexp(x)), ("J108", "order", lambda x: x.reshape(-1, order="F")), ("T101", "argument",
                                                                                                       lambda x: np.sum(x, where=x > 0)),
-    ("T211", "method", lambda x: x.softmin()), ("T211", "tt", lambda x: tt.softmin(x)), ("J110", "step", lambda x: [i for i in tt.loop(0,
-                                                                                                                                       4, 0)]),
+    ("T211", "method", lambda x: x.softmin()), ("T211", "tt", lambda x: tt.softmin(x)),
+    ("J110", "step", lambda x: next(iter(tt.loop(0, 4, 0)))),
     ("J110", "otherwise", otherwise_alone), ("J110", "each", lambda x: tt.each()), ("J110", "len of a loop", lambda x: len(tt.loop(3))),
     ("T210", "when of a tensor", lambda x: tt.when(x > 0)), ("T210", "when of a number", lambda x: tt.when(3)), ("T210", "assume",
                                                                                                                  lambda x: tt.assume(3)),
@@ -135,8 +135,8 @@ SQUARE: list[tuple[str, str, Callable[[Any], Any]]] = [
     ("J209", "float bound", lambda x: tt.zeros((2.5,))), ("T203", "mixed", lambda x: x + x.astype(I32)), ("T203", "float to int",
                                                                                                           lambda x: x.astype(I32) + 0.5),
     ("T203", "assigned", lambda x: tt.zeros((4,)).__setitem__(0, x[0].astype(I32))), ("T204", "/", lambda x: x.astype(I32) / 2),
-    ("T204", "mean", lambda x: np.mean(x.astype(I32))), ("T204", "exp", lambda x: np.exp(x.astype(I32))), ("T209", "fit",
-                                                                                                           lambda x: x.astype(DType.I8) + 300),
+    ("T204", "mean", lambda x: np.mean(x.astype(I32))), ("T204", "exp", lambda x: np.exp(x.astype(I32))),
+    ("T209", "fit", lambda x: x.astype(DType.I8) + 300),
     ("J101", "Tensor[...]", lambda x: Tensor["a b", F32]),
 ]
 
