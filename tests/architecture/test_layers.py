@@ -16,7 +16,7 @@ PACKAGE = "pto_wsp"
 
 # Top imports downwards only; the members of one row are independent of each other.
 LAYERS = (
-    ("cli", "csp", "primitives", "scalar_expr"),
+    ("cli", "csp", "mypy_plugin", "primitives", "scalar_expr"),
     ("api",),
     ("view",),
     ("timing",),

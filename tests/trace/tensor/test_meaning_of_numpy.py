@@ -1,9 +1,8 @@
+# ruff: noqa: F821
 """What NumPy's functions mean in a traced body: the traced function, evaluated, gives what NumPy gives on the arrays themselves.
 
 A dimension of extent `t` is a symbol: the trace never sees the number.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, InOut, Injective, Tensor, jit, tt
+from pto_wsp import DType, Injective, InOut, Tensor, jit, tt
 
 F32, I32, BOOL = DType.F32, DType.I32, DType.BOOL
 RNG = np.random.default_rng(7)
@@ -72,7 +71,7 @@ OF_X: list[tuple[str, Callable[[Any], Any]]] = [
 @pytest.mark.parametrize("function", [pytest.param(f, id=name) for name, f in OF_X])
 def test_a_function_means_what_it_means_on_arrays(function: Callable[[Any], Any]) -> None:
     @jit
-    def traced(x: Tensor["t", 4, 6, F32]):  # type: ignore[name-defined, no-untyped-def]  # noqa: F821
+    def traced(x: Tensor["t", 4, 6, F32]):
         tt.assume(x.shape[0] <= 64)
         tt.assume(x.shape[0] >= 3)
         return function(x)
@@ -95,7 +94,7 @@ OF_N: list[tuple[str, Callable[[Any], Any]]] = [
 @pytest.mark.parametrize("function", [pytest.param(f, id=name) for name, f in OF_N])
 def test_whole_numbers(function: Callable[[Any], Any]) -> None:
     @jit
-    def traced(n: Tensor["t", 6, I32]):  # type: ignore[name-defined, no-untyped-def]  # noqa: F821
+    def traced(n: Tensor["t", 6, I32]):
         tt.assume(n.shape[0] <= 64)
         return function(n)
 
@@ -117,7 +116,7 @@ def run(function: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def test_every_name_of_a_value_sees_its_writes() -> None:
-    def body(x: Tensor["t", 6, F32]):  # type: ignore[name-defined, no-untyped-def]  # noqa: F821
+    def body(x: Tensor["t", 6, F32]):
         a = x * 2
         b = a[1:3]
         before = a + 0
@@ -137,7 +136,7 @@ def test_every_name_of_a_value_sees_its_writes() -> None:
 
 
 def test_a_value_that_a_loop_writes_is_state_from_the_start() -> None:
-    def body(x: Tensor["t", 6, F32]):  # type: ignore[name-defined, no-untyped-def]  # noqa: F821
+    def body(x: Tensor["t", 6, F32]):
         c = x * 1
         total = tt.zeros((6,))
         for i in tt.loop(x.shape[0]):
@@ -155,7 +154,7 @@ def test_a_value_that_a_loop_writes_is_state_from_the_start() -> None:
 
 
 def test_a_part_is_moved_within_its_tensor_as_if_it_were_copied_before() -> None:
-    def body(x: Tensor["t", 6, F32]):  # type: ignore[name-defined, no-untyped-def]  # noqa: F821
+    def body(x: Tensor["t", 6, F32]):
         a = x * 1
         a[1:] = a[:-1]
         a[:, 1:4] = a[:, 0:3]
@@ -169,7 +168,7 @@ def test_a_part_is_moved_within_its_tensor_as_if_it_were_copied_before() -> None
 
 
 def test_an_inout_parameter_is_written_in_place() -> None:
-    def body(x: Tensor["t", 6, F32], cache: InOut[Tensor["r", 6, F32]], slots: Injective[Tensor["t", I32]], m: Tensor["t", BOOL]):  # type: ignore  # noqa: F821, PGH003
+    def body(x: Tensor["t", 6, F32], cache: InOut[Tensor["r", 6, F32]], slots: Injective[Tensor["t", I32]], m: Tensor["t", BOOL]):
         cache[slots] = x * 2
         cache[0] *= 2.0
         np.add.at(cache, slots // 2, x)
@@ -181,7 +180,7 @@ def test_an_inout_parameter_is_written_in_place() -> None:
 
 
 def test_loops_branches_and_scalars() -> None:
-    def body(x: Tensor["t", 6, F32], lengths: Tensor["b", I32], scale: float = 2.0):  # type: ignore[name-defined, no-untyped-def]  # noqa: F821
+    def body(x: Tensor["t", 6, F32], lengths: Tensor["b", I32], scale: float = 2.0):
         out = tt.zeros((lengths.shape[0], 6))
         for b in tt.each(lengths.shape[0]):
             for j in tt.loop(0, lengths[b], 2):
@@ -205,7 +204,7 @@ def test_loops_branches_and_scalars() -> None:
 
 
 def test_products_widen_and_tables_group() -> None:
-    def body(a: Tensor["m", 8, DType.I8], b: Tensor[8, 3, DType.I8], table: Tensor["m", 2, I32]):  # type: ignore  # noqa: F821, PGH003
+    def body(a: Tensor["m", 8, DType.I8], b: Tensor[8, 3, DType.I8], table: Tensor["m", 2, I32]):
         product = a @ b
         rows = tt.rows_of(table, 4)
         out = tt.zeros((table.shape[0] * 2,), I32)
@@ -224,7 +223,7 @@ def test_products_widen_and_tables_group() -> None:
 
 
 def test_topk_falls_and_takes_the_lower_place() -> None:
-    def body(x: Tensor["t", 6, F32]):  # type: ignore[name-defined, no-untyped-def]  # noqa: F821
+    def body(x: Tensor["t", 6, F32]):
         best, places = tt.topk(x, 3)
         return best, places
 

@@ -1,6 +1,5 @@
+# ruff: noqa: F821
 """What a body on tensors may not do: each mistake has its code, at the user's line."""
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 import pto_wsp
-from pto_wsp import DType, In, InOut, Injective, Monotone, Out, PtoError, Scalar, Tensor, jit, tt
+from pto_wsp import DType, In, Injective, InOut, Monotone, Out, PtoError, Scalar, Tensor, jit, tt
 
 F32, F16, I32, I64, BOOL = DType.F32, DType.F16, DType.I32, DType.I64, DType.BOOL
 
@@ -35,7 +34,7 @@ def broken_off(x: Any) -> Any:
 
 def used_loop_variable(x: Any) -> Any:
     for i in tt.loop(3):
-        pass
+        tt.print(x[i])
     return x[i]
 
 
@@ -107,8 +106,8 @@ SQUARE: list[tuple[str, str, Callable[[Any], Any]]] = [
                                                                                                                                        out=x)),
     ("J108", "ufunc", lambda x: np.frexp(x)), ("J108", "order", lambda x: x.reshape(-1, order="F")), ("T101", "argument",
                                                                                                       lambda x: np.sum(x, where=x > 0)),
-    ("T211", "method", lambda x: x.softmin()), ("T211", "tt", lambda x: tt.softmin(x)), ("J110", "step", lambda x: [i for i in tt.loop(0,
-                                                                                                                                       4, 0)]),
+    ("T211", "method", lambda x: x.softmin()), ("T211", "tt", lambda x: tt.softmin(x)),
+    ("J110", "step", lambda x: next(iter(tt.loop(0, 4, 0)))),
     ("J110", "otherwise", otherwise_alone), ("J110", "each", lambda x: tt.each()), ("J110", "len of a loop", lambda x: len(tt.loop(3))),
     ("T210", "when of a tensor", lambda x: tt.when(x > 0)), ("T210", "when of a number", lambda x: tt.when(3)), ("T210", "assume",
                                                                                                                  lambda x: tt.assume(3)),
@@ -136,58 +135,58 @@ SQUARE: list[tuple[str, str, Callable[[Any], Any]]] = [
     ("J209", "float bound", lambda x: tt.zeros((2.5,))), ("T203", "mixed", lambda x: x + x.astype(I32)), ("T203", "float to int",
                                                                                                           lambda x: x.astype(I32) + 0.5),
     ("T203", "assigned", lambda x: tt.zeros((4,)).__setitem__(0, x[0].astype(I32))), ("T204", "/", lambda x: x.astype(I32) / 2),
-    ("T204", "mean", lambda x: np.mean(x.astype(I32))), ("T204", "exp", lambda x: np.exp(x.astype(I32))), ("T209", "fit",
-                                                                                                           lambda x: x.astype(DType.I8) + 300),
+    ("T204", "mean", lambda x: np.mean(x.astype(I32))), ("T204", "exp", lambda x: np.exp(x.astype(I32))),
+    ("T209", "fit", lambda x: x.astype(DType.I8) + 300),
     ("J101", "Tensor[...]", lambda x: Tensor["a b", F32]),
 ]
 
 
 @pytest.mark.parametrize("code, function", [pytest.param(code, f, id=f"{code} {name}") for code, name, f in SQUARE])
 def test_a_mistake_has_its_code(code: str, function: Callable[[Any], Any]) -> None:
-    def body(x):  # type: ignore[no-untyped-def]
+    def body(x):
         return function(x)
 
     with pytest.raises(PtoError) as caught:
-        jit(body).trace(Tensor["t", 4, F32])  # type: ignore[name-defined]  # noqa: F821
+        jit(body).trace(Tensor["t", 4, F32])
     assert caught.value.code == code, str(caught.value)
     assert caught.value.span is not None
 
 
 def out_parameter() -> object:
-    def f(x: Out[Tensor[4, F32]]): ...  # type: ignore[no-untyped-def, type-arg]
+    def f(x: Out[Tensor[4, F32]]): ...
     return jit(f)
 
 
 def in_parameter() -> object:
-    def f(x: In[Tensor[4, F32]]): ...  # type: ignore[no-untyped-def, type-arg]
+    def f(x: In[Tensor[4, F32]]): ...
     return jit(f)
 
 
 def any_number() -> object:
-    def f(*x): ...  # type: ignore[no-untyped-def]
+    def f(*x): ...
     return jit(f)
 
 
 def an_option() -> object:
-    def f(x, out): ...  # type: ignore[no-untyped-def]
+    def f(x, out): ...
     return jit(f)
 
 
 def never_written() -> object:
-    def f(x: InOut[Tensor[4, F32]]):  # type: ignore[no-untyped-def, type-arg]
+    def f(x: InOut[Tensor[4, F32]]):
         x = x + 1
     return jit(f).trace()
 
 
 def inout_returned() -> object:
-    def f(x: InOut[Tensor[4, F32]]):  # type: ignore[no-untyped-def, type-arg]
+    def f(x: InOut[Tensor[4, F32]]):
         x += 1.0
         return x
     return jit(f).trace()
 
 
 def unknown_table() -> object:
-    def f(x: Tensor[4, F32], t: Tensor[4, I32]):  # type: ignore[no-untyped-def, type-arg]
+    def f(x: Tensor[4, F32], t: Tensor[4, I32]):
         out = tt.zeros((8,))
         out[t] = x
         return out
@@ -195,7 +194,7 @@ def unknown_table() -> object:
 
 
 def scaled_table() -> object:
-    def f(x: Tensor[4, F32], t: Injective[Tensor[4, I32]]):  # type: ignore[no-untyped-def, valid-type]
+    def f(x: Tensor[4, F32], t: Injective[Tensor[4, I32]]):
         out = tt.zeros((8,))
         out[t // 2] = x
         return out
@@ -203,34 +202,34 @@ def scaled_table() -> object:
 
 
 def other_symbol() -> object:
-    def f(x: Tensor["m", F32], y: Tensor["n", F32]):  # type: ignore  # noqa: F821, PGH003
+    def f(x: Tensor["m", F32], y: Tensor["n", F32]):
         return x + y
     return jit(f).trace()
 
 
 def inner_mismatch() -> object:
     @jit
-    def g(x: Tensor["m", F32], y: Tensor["m", F32]):  # type: ignore  # noqa: F821, PGH003
+    def g(x: Tensor["m", F32], y: Tensor["m", F32]):
         return x + y
 
-    def f(x: Tensor["m", F32], y: Tensor["n", F32]):  # type: ignore  # noqa: F821, PGH003
+    def f(x: Tensor["m", F32], y: Tensor["n", F32]):
         return g(x, y)
     return jit(f).trace()
 
 
 def inner_write() -> object:
     @jit
-    def g(x: InOut[Tensor["m", F32]]):  # type: ignore  # noqa: F821, PGH003
+    def g(x: InOut[Tensor["m", F32]]):
         x += 1.0
 
-    def f(x: Tensor["m", F32]):  # type: ignore  # noqa: F821, PGH003
+    def f(x: Tensor["m", F32]):
         g(x)
         return x * 1
     return jit(f).trace()
 
 
 def wrong_rank() -> object:
-    def f(x: Tensor["m", F32]):  # type: ignore  # noqa: F821, PGH003
+    def f(x: Tensor["m", F32]):
         return x * 1
     return jit(f).trace(np.zeros((2, 3), np.float32))
 
@@ -246,7 +245,8 @@ def test_a_wrong_parameter_has_its_code(code: str, mistake: Callable[[], object]
 
 
 def test_what_is_fine_is_not_refused() -> None:
-    def f(x: Tensor["t", 4, F32], places: Injective[Tensor["t", I64]], starts: Monotone[Tensor["b", I32]], scale: Scalar[F32], mask: Tensor["t", BOOL]):  # type: ignore  # noqa: E501, F821, PGH003
+    def f(x: Tensor["t", 4, F32], places: Injective[Tensor["t", I64]], starts: Monotone[Tensor["b", I32]], scale: Scalar[F32],
+          mask: Tensor["t", BOOL]):
         x = x + 1
         out = tt.zeros((x.shape[0] + 3, 4))
         out[places + 3] = x * scale
