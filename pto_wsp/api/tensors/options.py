@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field, replace
+from functools import cache
 from pathlib import Path
 
 from pto_wsp import doors
@@ -63,10 +64,15 @@ def arch_of(arch: object) -> Arch:
     if isinstance(arch, Arch):
         return arch
     if arch == "host_cpu":
-        return doors.host_cpu()
+        return _this_machine()
     if not isinstance(arch, str):
         raise ArchOptionError("this is no arch", here(), expected="an Arch, or the name of one", found=repr(arch)[:80])
     return builtin_arch(arch)
+
+
+@cache
+def _this_machine() -> Arch:
+    return doors.host_cpu()
 
 
 def _schedule_of(given: object) -> Schedule:
