@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, TypeAlias
 
+from pto_wsp import doors
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import Contract, TensorRef
@@ -233,6 +234,9 @@ class TensorFunction:
     constants: tuple[ArrayConstant, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return str(doors.late_module("pto_wsp.ir.tensor_function_text").print_function(self))
 
 
 def limit_of(extent: Scalar) -> int | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from pto_wsp import doors
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import ArchOptionError, ArgumentKindError, CompileForbiddenError
+from pto_wsp.errors import ArchOptionError, CompileForbiddenError, JitOptionError
 from pto_wsp.schedule.schedule import Schedule, Scheduled
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -39,7 +39,7 @@ class JitOptions:
               **rest: object) -> JitOptions:
         """Return options with others in place of some; None leaves one as it is.
 
-        Raises: T205 for values of another kind, C115 for an unknown arch.
+        Raises: J110 for values of another kind, C115 for an unknown arch.
         """
         if target is not None and not isinstance(target, str):
             raise _unfit("target", "the name of a target", target)
@@ -83,8 +83,8 @@ def _schedule_of(given: object) -> Schedule:
     return given
 
 
-def _unfit(name: str, expected: str, given: object) -> ArgumentKindError:
-    return ArgumentKindError(f"`jit` does not take this value for `{name}`", here(), expected=expected, found=repr(given)[:80])
+def _unfit(name: str, expected: str, given: object) -> JitOptionError:
+    return JitOptionError(f"`jit` does not take this value for `{name}`", here(), expected=expected, found=repr(given)[:80])
 
 
 @contextmanager

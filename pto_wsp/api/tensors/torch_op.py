@@ -24,7 +24,7 @@ _CONSTANTS: Mapping[object, str] = {int: "int", float: "float", bool: "bool", st
                                     "int": "int", "float": "float", "bool": "bool", "str": "str"}
 
 
-class _Called(Protocol):
+class _Traceable(Protocol):
     """A jit function."""
 
     def __call__(self, *args: Any) -> Any: ...
@@ -33,7 +33,7 @@ class _Called(Protocol):
         """Return the function in the IR."""
 
 
-def register(called: _Called, function: Callable[..., object], signature: TensorSignature, name: object) -> Any:
+def register(called: _Traceable, function: Callable[..., object], signature: TensorSignature, name: object) -> Any:
     """Define and return the operator.
 
     Raises: C120 without PyTorch, J101 for a name that is none, and for parameters that an operator does not have.
