@@ -68,7 +68,7 @@ class JitFunction:
         """Run the function on arrays; return its results as arrays of the kind of the first.
 
         `plan`: how it is cut, instead of by itself; `out`: the array, or a tuple of arrays, that the results are written to.
-        Raises: T101, J101, J109, J201, R110, R113 and J111 for arguments that do not fit; the errors of all later steps.
+        Raises: T101, J101, J109, J201, R110, R113 and J122 for arguments that do not fit; the errors of all later steps.
         """
         if is_tracing():
             return self._inlined(args, plan, out, kwargs)
@@ -206,7 +206,7 @@ class JitFunction:
               **options: object) -> JitFunction:
         """Return the function with another target, arch or schedule, or further options of `compile`: threads=, check_finite=, …
 
-        Raises: J110, C115 for values that are none.
+        Raises: J121, C115 for values that are none.
         """
         return JitFunction(self._function, self._scope, self.options.using(target=target, arch=arch, schedule=schedule, plans=plans,
                                                                            **options))
@@ -255,7 +255,7 @@ class JitFunction:
 def _sizes(given: object, function: TensorFunction) -> Mapping[str, int]:
     """Return the numbers that symbols are planned for.
 
-    Raises: J110 for what are no numbers of symbols of the function.
+    Raises: J121 for what are no numbers of symbols of the function.
     """
     names = [symbol.name for symbol in function.symbols]
     if given is None:
@@ -289,7 +289,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, plans: str | None = No
     `plans`: a folder of plans that `TilePlan.save` wrote; a call finds the plan of its function, arch and dtypes. `target`: cpu_sim or
     interp, for calls; `arch`: the machine that is planned for, this one unless something is said; `options`: further ones of `compile`.
 
-    Raises: J101 for a function, or parameters, that jit does not take; J110, C115 for values that are no option's.
+    Raises: J101 for a function, or parameters, that jit does not take; J121, C115 for values that are no option's.
     """
     frame = user_frame()
     chosen = JitOptions().using(target=target, arch=arch, schedule=schedule, plans=plans, **options)

@@ -92,4 +92,4 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "J305"
     with pytest.raises(PtoError) as caught:
         jit(plans=3)  # type: ignore[call-overload]
-    assert caught.value.code == "J110"
+    assert caught.value.code == "J121"

@@ -44,7 +44,7 @@ def _jax_of(array: Array) -> object:
 def given_results(function: str, out: object, wanted: Sequence[tuple[tuple[int, ...], DType]]) -> tuple[list[Array], list[object]]:
     """Return the arrays of `out=`, and the objects that were given: one, or a tuple of as many as there are results.
 
-    Raises: J110 for another number, J111 for what cannot be written or has another shape or dtype.
+    Raises: J121 for another number, J122 for what cannot be written or has another shape or dtype.
     """
     objects = list(out) if isinstance(out, tuple | list) else [out]
     if len(objects) != len(wanted):
@@ -92,7 +92,7 @@ def unwritable(name: str, array: Array) -> WrittenArrayError | None:
 def refuse_overlaps(written: Sequence[tuple[str, Array]], read: Sequence[tuple[str, Array]]) -> None:
     """Check that what a call writes shares memory with none of its other arrays.
 
-    Raises: J111 for all that do together.
+    Raises: J122 for all that do together.
     """
     errors: list[PtoError] = []
     for number, (name, array) in enumerate(written):
