@@ -62,7 +62,7 @@ TARGET_ALIASES = {
 LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp.{name}" for name in (
     "api.advise", "api.compare", "api.tensors.lowering", "api.tensors.meanings", "api.tensors.torch_op", "artifact.contents",
     "artifact.manifest", "cli.cache", "cli.demo", "cli.doctor", "cli.packages", "cli.programs", "cli.runs", "cli.schedules", "ir.print_ir",
-    "passes.kernel.check_finite", "passes.tensor.passes", "run.pass_check", "targets.cpu_sim_build",
+    "ir.tensor_function_text", "passes.kernel.check_finite", "passes.tensor.passes", "run.pass_check", "targets.cpu_sim_build",
     "targets.load", "targets.save", "trace.kernel_data", "view.advice_card", "view.card", "view.compare_cards", "view.html",
     "view.kernel_cards", "view.notebook", "view.pass_cards", "view.program_cards", "view.run_page", "view.text", "view.workload_cards")})
 

@@ -25,7 +25,7 @@ from pto_wsp.api.tensors.calls import ReadyCall
 from pto_wsp.api.tensors.known import CompiledCall, KnownFunctions
 from pto_wsp.api.tensors.options import JitOptions, arch_of
 from pto_wsp.calls import user_call, user_calls
-from pto_wsp.errors import ArgumentKindError, ArityError, PtoError, TensorBodyError, TensorSignatureError, UnknownNameError
+from pto_wsp.errors import JitOptionError, PtoError, TensorBodyError, TensorSignatureError, UnknownNameError
 from pto_wsp.ir.exchange import is_array
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
@@ -68,7 +68,7 @@ class JitFunction:
         """Run the function on arrays; return its results as arrays of the kind of the first.
 
         `plan`: how it is cut, instead of by itself; `out`: the array, or a tuple of arrays, that the results are written to.
-        Raises: T101, J101, J109, J201, R110 and R113 for arguments that do not fit; what tracing, planning, compiling and the run raise.
+        Raises: T101, J101, J109, J201, R110, R113 and J122 for arguments that do not fit; the errors of all later steps.
         """
         if is_tracing():
             return self._inlined(args, plan, out, kwargs)
@@ -126,7 +126,7 @@ class JitFunction:
             raise TensorBodyError(f"`{self.__name__}` is called in a workload", here(), expected="a workload of its own",
                                   help=f"{self.__name__}.lower(plan, x=X, out=Y) is one, on these Tensors: a >> b runs both")
         if plan is not None and not isinstance(plan, TilePlan):
-            raise ArgumentKindError(f"`{self.__name__}`: plan= takes a TilePlan", here(), expected=f"{self.__name__}.plan(...), or "
+            raise JitOptionError(f"`{self.__name__}`: plan= takes a TilePlan", here(), expected=f"{self.__name__}.plan(...), or "
                                     "TilePlan.load(path)", found=repr(plan)[:80])
         with self._preparing:      # one thread compiles, the others find what it made
             ready = self._ready.get(key)
@@ -198,7 +198,7 @@ class JitFunction:
             return {}
         given = list(out) if isinstance(out, tuple | list) else [out]
         if len(given) != len(function.results):
-            raise ArityError(f"`{self.__name__}` has {len(function.results)} results, and out= gives {len(given)}", here(),
+            raise JitOptionError(f"`{self.__name__}` has {len(function.results)} results, and out= gives {len(given)}", here(),
                              expected="a Tensor" if len(function.results) == 1 else f"a tuple of {len(function.results)} Tensors")
         return {"out" if k == 0 else f"out_{k}": one if isinstance(one, Tensor) else Tensor(one) for k, one in enumerate(given)}
 
@@ -206,7 +206,7 @@ class JitFunction:
               **options: object) -> JitFunction:
         """Return the function with another target, arch or schedule, or further options of `compile`: threads=, check_finite=, …
 
-        Raises: T205, C115 for values that are none.
+        Raises: J121, C115 for values that are none.
         """
         return JitFunction(self._function, self._scope, self.options.using(target=target, arch=arch, schedule=schedule, plans=plans,
                                                                            **options))
@@ -255,13 +255,13 @@ class JitFunction:
 def _sizes(given: object, function: TensorFunction) -> Mapping[str, int]:
     """Return the numbers that symbols are planned for.
 
-    Raises: T205 for what are no numbers of symbols of the function.
+    Raises: J121 for what are no numbers of symbols of the function.
     """
     names = [symbol.name for symbol in function.symbols]
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(name in names and type(n) is int and n >= 0 for name, n in given.items()):
-        raise ArgumentKindError("sizes= takes numbers by the names of symbols", here(), expected=f"numbers of {', '.join(names) or 'none'}",
+        raise JitOptionError("sizes= takes numbers by the names of symbols", here(), expected=f"numbers of {', '.join(names) or 'none'}",
                                 found=repr(given)[:80])
     return given
 
@@ -289,7 +289,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, plans: str | None = No
     `plans`: a folder of plans that `TilePlan.save` wrote; a call finds the plan of its function, arch and dtypes. `target`: cpu_sim or
     interp, for calls; `arch`: the machine that is planned for, this one unless something is said; `options`: further ones of `compile`.
 
-    Raises: J101 for a function, or parameters, that jit does not take; T205, C115 for values that are no option's.
+    Raises: J101 for a function, or parameters, that jit does not take; J121, C115 for values that are no option's.
     """
     frame = user_frame()
     chosen = JitOptions().using(target=target, arch=arch, schedule=schedule, plans=plans, **options)

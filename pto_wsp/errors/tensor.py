@@ -69,6 +69,20 @@ class TensorTypeMismatchError(PtoError):
     fix = "Pass an array of that type, or change the annotation."
 
 
+class JitOptionError(PtoError):
+    code = "J121"
+    cause = "plan=, out=, sizes=, passes= or an option of jit has a value of another kind, or out= another number of arrays than results."
+    example = "f(x, plan=\"f.910b.json\")"
+    fix = "Pass what the error expects: TilePlan.load(path) reads a plan, out= takes an array, or a tuple of one for each result."
+
+
+class WrittenArrayError(PtoError):
+    code = "J122"
+    cause = "An array that a call writes cannot be written: it is read-only, shares memory, or is no array of the result's shape and dtype."
+    example = "f(x, out=x)"
+    fix = "Give an array of its own for each result and InOut parameter: np.empty(shape, dtype)."
+
+
 class ExtentError(PtoError):
     code = "J201"
     cause = "Extents that must be equal are not, or cannot be proved to be: a symbol is one number a call, and never broadcasts."

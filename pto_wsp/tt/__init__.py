@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pto_wsp.api.tensors.options import no_compile
+from pto_wsp.trace.tensor.compiling import no_compile
 from pto_wsp.trace.tensor.namespace import MEMBERS, member
 
 if TYPE_CHECKING:

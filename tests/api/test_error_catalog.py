@@ -14,5 +14,5 @@ def test_a_code_is_given_once() -> None:
 
 def test_every_error_says_its_cause_an_example_and_the_fix() -> None:
     for kind in catalog():
-        assert re.fullmatch(r"[KTDWSCRN][1-9]\d\d", kind.code), kind
+        assert re.fullmatch(r"[KTDWSCRNJM][1-9]\d\d", kind.code), kind
         assert kind.cause and kind.example and kind.fix, kind

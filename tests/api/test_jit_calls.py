@@ -217,11 +217,11 @@ def test_results_go_into_given_arrays() -> None:
 
 def test_given_arrays_that_do_not_fit_are_refused() -> None:
     x, g = array(3, 8), array(8)
-    assert refused(scaled, x, g, out=np.zeros((2, 8), np.float32)).code == "R113"
-    assert refused(scaled, x, g, out=np.zeros((3, 8))).code == "R113"
-    assert refused(scaled, x, g, out=(np.zeros((3, 8), np.float32),) * 2).code == "T101"
+    assert refused(scaled, x, g, out=np.zeros((2, 8), np.float32)).code == "J122"
+    assert refused(scaled, x, g, out=np.zeros((3, 8))).code == "J122"
+    assert refused(scaled, x, g, out=(np.zeros((3, 8), np.float32),) * 2).code == "J121"
     assert "shares memory with argument `x`" in str(refused(scaled, x, g, out=x))
-    assert refused(scaled, x, g, out=[1.0]).code == "R113"
+    assert refused(scaled, x, g, out=[1.0]).code == "J122"
 
 
 def test_results_are_of_the_kind_of_the_first_array() -> None:
@@ -321,5 +321,21 @@ def test_a_plan_is_followed_by_a_call() -> None:
     np.testing.assert_array_equal(scaled(x, g, plan=plan), x * g * np.float32(2))
     kept = [call for call in scaled.compiled if call.plan is not None and call.plan == plan]
     assert len(kept) == 1
-    assert refused(scaled, x, g, plan="plan").code == "T205"
+    assert refused(scaled, x, g, plan="plan").code == "J121"
     assert refused(shifted, array(3, 4), 1.0, plan=plan).code == "J306"
+
+
+def test_what_is_annotated_may_be_left_out_of_a_trace() -> None:
+    text = str(shifted.trace())
+    assert text.splitlines()[0] == "function shifted(x: [t, 4] f32, by: scalar f32):"
+    assert str(shifted.trace(Tensor[6, 4, F32])).startswith("function shifted(x: [6, 4] f32")
+    assert str(shifted.plan(until="partition")).startswith(text.splitlines()[0])
+
+
+def test_passes_and_sizes_that_are_none_are_refused() -> None:
+    assert refused(shifted.plan, until="parition").help == "did you mean partition?"
+    assert refused(shifted.plan, sizes={"q": 3}).code == "J121"
+    assert refused(shifted.lower, passes={"partition": lambda planned, context: 3}).code == "C113"
+    assert refused(shifted.using, plans=3).code == "J121"
+    assert refused(shifted.using, arch="ascend").code == "C115"
+    assert refused(lambda: shifted.foo).code == "T211"

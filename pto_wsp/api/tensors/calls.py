@@ -136,7 +136,7 @@ class ReadyCall:
     def run(self, reader: ArgumentReader, numbers: Sequence[object], out: object) -> object:
         """Run the function on the arrays of a call, and return its results.
 
-        Raises: R110 for a broken contract, R113 for arrays that overlap what is written, and the errors of a run.
+        Raises: R110 for a broken contract, J122 for arrays that overlap what is written, and the errors of a run.
         """
         found: list[Array] = reader.arrays  # type: ignore[assignment]     # a call with anything else has a key of its own
         for memory in self.contracts:

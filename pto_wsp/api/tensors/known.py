@@ -16,13 +16,14 @@ from pto_wsp.api.program import Program
 from pto_wsp.api.tensors import disk
 from pto_wsp.api.tensors.calls import ReadyFunction
 from pto_wsp.api.tensors.disk import KnownProgram
-from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of, refuse_compiling
+from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
 from pto_wsp.api.tensors.plan_files import find_plan
 from pto_wsp.api.tensors.runs import ProgramRuns
 from pto_wsp.arch.model import Arch
 from pto_wsp.ir.digest import tensor_digest
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.trace.tensor.compiling import refuse_compiling
 from pto_wsp.trace.tensor.signature import BoundArguments
 from pto_wsp.trace.tensor.traced import Traced, trace_function
 from pto_wsp.values import dataclass

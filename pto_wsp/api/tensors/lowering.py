@@ -13,7 +13,7 @@ from pto_wsp.api.program import Program
 from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
 from pto_wsp.api.tensors.tensor_workload import TensorWorkload
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import ArgumentKindError, PassError, UnknownPassError
+from pto_wsp.errors import JitOptionError, PassError, UnknownPassError
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.passes.tensor.emit import EmittedModule, emit
@@ -84,7 +84,7 @@ def with_passes(function: TensorFunction, plan: TilePlan, context: TensorContext
     """
     names = [one.name for one in TENSOR_PASSES]
     if not isinstance(passes, Mapping):
-        raise ArgumentKindError("passes= takes functions by the names of passes", here(), expected='{"partition": function}',
+        raise JitOptionError("passes= takes functions by the names of passes", here(), expected='{"partition": function}',
                                 found=repr(passes)[:80])
     for name in passes:
         if name not in names:

@@ -1,24 +1,21 @@
-"""The options of a jit function: the target, the machine, the schedule and where plans lie; and who may compile."""
+"""The options of a jit function: the target, the machine, the schedule, and where plans lie."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import cache
 from pathlib import Path
 
 from pto_wsp import doors
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import ArchOptionError, ArgumentKindError, CompileForbiddenError
+from pto_wsp.errors import ArchOptionError, JitOptionError
 from pto_wsp.schedule.schedule import Schedule, Scheduled
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 
 DEFAULT_TARGET = "cpu_sim"
-
-_forbidden: ContextVar[bool] = ContextVar("pto_wsp_no_compile", default=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +35,7 @@ class JitOptions:
               **rest: object) -> JitOptions:
         """Return options with others in place of some; None leaves one as it is.
 
-        Raises: T205 for values of another kind, C115 for an unknown arch.
+        Raises: J121 for values of another kind, C115 for an unknown arch.
         """
         if target is not None and not isinstance(target, str):
             raise _unfit("target", "the name of a target", target)
@@ -63,10 +60,15 @@ def arch_of(arch: object) -> Arch:
     if isinstance(arch, Arch):
         return arch
     if arch == "host_cpu":
-        return doors.host_cpu()
+        return _this_machine()
     if not isinstance(arch, str):
         raise ArchOptionError("this is no arch", here(), expected="an Arch, or the name of one", found=repr(arch)[:80])
     return builtin_arch(arch)
+
+
+@cache
+def _this_machine() -> Arch:
+    return doors.host_cpu()
 
 
 def _schedule_of(given: object) -> Schedule:
@@ -77,28 +79,5 @@ def _schedule_of(given: object) -> Schedule:
     return given
 
 
-def _unfit(name: str, expected: str, given: object) -> ArgumentKindError:
-    return ArgumentKindError(f"`jit` does not take this value for `{name}`", here(), expected=expected, found=repr(given)[:80])
-
-
-@contextmanager
-def no_compile() -> Iterator[None]:
-    """Forbid calls of jit functions in the block to compile: a call that would have to raises instead.
-
-    Raises (a call in the block): C118.
-    """
-    token = _forbidden.set(True)
-    try:
-        yield
-    finally:
-        _forbidden.reset(token)
-
-
-def refuse_compiling(function: str, types: str) -> None:
-    """Check that compiling is allowed here.
-
-    Raises: C118 in a block of `tt.no_compile()`.
-    """
-    if _forbidden.get():
-        raise CompileForbiddenError(f"`{function}` would be compiled, in a block of tt.no_compile()", here(), found=types,
-                                    help=f"call it once with such arguments before; {function}.compiled lists what is there")
+def _unfit(name: str, expected: str, given: object) -> JitOptionError:
+    return JitOptionError(f"`jit` does not take this value for `{name}`", here(), expected=expected, found=repr(given)[:80])

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pto_wsp.errors import ArityError, ArrayBindingError, PtoError, raise_all
+from pto_wsp.errors import JitOptionError, PtoError, WrittenArrayError, raise_all
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.exchange import Array, NotTaken, array_of, torch_of
 from pto_wsp.ir.tensor import Tensor
@@ -44,11 +44,11 @@ def _jax_of(array: Array) -> object:
 def given_results(function: str, out: object, wanted: Sequence[tuple[tuple[int, ...], DType]]) -> tuple[list[Array], list[object]]:
     """Return the arrays of `out=`, and the objects that were given: one, or a tuple of as many as there are results.
 
-    Raises: T101 for another number, R113 for what cannot be written or has another shape or dtype.
+    Raises: J121 for another number, J122 for what cannot be written or has another shape or dtype.
     """
     objects = list(out) if isinstance(out, tuple | list) else [out]
     if len(objects) != len(wanted):
-        raise ArityError(f"`{function}` has {len(wanted)} results, and out= gives {len(objects)}", here(),
+        raise JitOptionError(f"`{function}` has {len(wanted)} results, and out= gives {len(objects)}", here(),
                          expected="one array" if len(wanted) == 1 else f"a tuple of {len(wanted)} arrays")
     arrays: list[Array] = []
     errors: list[PtoError] = []
@@ -64,26 +64,26 @@ def given_results(function: str, out: object, wanted: Sequence[tuple[tuple[int, 
     return arrays, objects
 
 
-def _unfit(name: str, given: object, array: Array | NotTaken | None, shape: tuple[int, ...], dtype: DType) -> ArrayBindingError | None:
+def _unfit(name: str, given: object, array: Array | NotTaken | None, shape: tuple[int, ...], dtype: DType) -> WrittenArrayError | None:
     expected = f"{list(shape)} of {dtype}"
     if array is None:
-        return ArrayBindingError(f"{name} is a Tensor without data", here(), expected=expected, found=repr(given))
+        return WrittenArrayError(f"{name} is a Tensor without data", here(), expected=expected, found=repr(given))
     if isinstance(array, NotTaken):
-        return ArrayBindingError(f"{name} is {array.what}", here(), expected=expected, found=array.found, help=array.help,
+        return WrittenArrayError(f"{name} is {array.what}", here(), expected=expected, found=array.found, help=array.help,
                                  notes=array.notes)
     if array.shape != shape or array.dtype != dtype.np:
-        return ArrayBindingError(f"{name} does not fit the result", here(), expected=expected,
+        return WrittenArrayError(f"{name} does not fit the result", here(), expected=expected,
                                  found=f"{list(array.shape)} of {array.dtype}")
     return unwritable(name, array)
 
 
-def unwritable(name: str, array: Array) -> ArrayBindingError | None:
+def unwritable(name: str, array: Array) -> WrittenArrayError | None:
     """Return why a call cannot write into an array; None if it can."""
     if not array.flags.writeable:
-        return ArrayBindingError(f"{name} is written, and its array is read-only", here(), expected="an array that may be written",
+        return WrittenArrayError(f"{name} is written, and its array is read-only", here(), expected="an array that may be written",
                                  help="arrays of JAX are never written; of NumPy, np.array(x) makes a copy that may be")
     if overlaps_itself(array):
-        return ArrayBindingError(f"{name} is written, and has elements that share memory", here(), found=f"strides {array.strides}",
+        return WrittenArrayError(f"{name} is written, and has elements that share memory", here(), found=f"strides {array.strides}",
                                  expected="strides of which each steps over what lies inside it",
                                  help="array.copy() is an array of its own")
     return None
@@ -92,12 +92,12 @@ def unwritable(name: str, array: Array) -> ArrayBindingError | None:
 def refuse_overlaps(written: Sequence[tuple[str, Array]], read: Sequence[tuple[str, Array]]) -> None:
     """Check that what a call writes shares memory with none of its other arrays.
 
-    Raises: R113 for all that do together.
+    Raises: J122 for all that do together.
     """
     errors: list[PtoError] = []
     for number, (name, array) in enumerate(written):
         others = (*written[number + 1:], *read)
-        errors += [ArrayBindingError(f"{name} is written, and shares memory with {other}", here(), expected="arrays apart from each other",
+        errors += [WrittenArrayError(f"{name} is written, and shares memory with {other}", here(), expected="arrays apart from each other",
                                      help=f"give a copy of one: x.copy() for {other}")
                    for other, memory in others if _overlap(array, memory)]
     raise_all(errors)

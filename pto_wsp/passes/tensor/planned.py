@@ -22,6 +22,9 @@ class PlannedFunction:
         """The function's name."""
         return self.function.name
 
+    def __str__(self) -> str:
+        return f"{self.function}\n\n{self.plan}"
+
 
 @dataclass(frozen=True, slots=True)
 class TensorContext:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from pto_wsp.errors import ArgumentKindError
+from pto_wsp.errors import TensorSignatureError
 from pto_wsp.source import here
 
 Part: TypeAlias = tuple[str, object]
@@ -23,7 +23,7 @@ _DEEPEST = 32     # levels of containers in an argument; a container that holds 
 def leaves_of(value: object, path: str, depth: int = 0) -> Iterator[Part]:
     """Yield the path and the value of each leaf of an argument, in order; `path` is the parameter's name.
 
-    Raises: T205 for a container that holds itself.
+    Raises: J101 for a container that holds itself.
     """
     parts = parts_of(value)
     if parts is None:
@@ -95,6 +95,6 @@ def _named(value: Any) -> Sequence[Part]:
 def _refuse_depth(path: str, depth: int) -> None:
     if depth >= _DEEPEST:
         head = path.partition(".")[0]
-        raise ArgumentKindError(f"argument `{head}` has containers in containers without end", here(),
+        raise TensorSignatureError(f"argument `{head}` has containers in containers without end", here(),
                                 expected=f"at most {_DEEPEST} levels of tuples, lists, dicts and dataclasses", found=f"{path[:60]}…",
                                 help="a container must not hold itself")

@@ -221,7 +221,8 @@ class _Matching:
         return value
 
     def _scalar(self, value: object, dtype: DType, path: str, span: Span) -> object:
-        problem = None if self._abstract and value is None else scalar_problem(path, dtype, value)
+        left_out = value is None or isinstance(value, ScalarAnnotation)
+        problem = None if self._abstract and left_out else scalar_problem(path, dtype, value)
         if problem is not None:
             self.errors.append(problem)
         leaf = ScalarLeaf(path, dtype, span)

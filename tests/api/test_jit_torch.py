@@ -1,0 +1,91 @@
+"""jit functions with PyTorch: tensors in and out without a copy, what is refused, operators. Without PyTorch these tests are skipped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pto_wsp import DType, InOut, PtoError, Tensor, jit
+
+torch = pytest.importorskip("torch")
+F32, BF16 = DType.F32, DType.BF16
+
+
+@jit(target="interp")
+def shifted(x: Tensor["t", 8, F32], by: float = 1.0):
+    return x + by, x * 2.0
+
+
+@jit(target="interp")
+def added(state: InOut[Tensor["t", 8, F32]], x: Tensor["t", 8, F32]):
+    state[:] = state + x
+
+
+@jit(target="interp")
+def halves(x: Tensor["t", 8, BF16]):
+    return x + x
+
+
+def refused(call: Any, *args: Any, **kwargs: Any) -> PtoError:
+    with pytest.raises(PtoError) as caught:
+        call(*args, **kwargs)
+    return caught.value
+
+
+def test_tensors_go_in_and_come_out() -> None:
+    x = torch.rand(5, 8)
+    more, twice = shifted(x)
+    assert torch.equal(more, x + 1) and torch.equal(twice, x * 2)
+    assert torch.equal(shifted(x.T.contiguous().T)[0], x + 1)
+    assert torch.equal(shifted(torch.rand(8, 16).T[::2, :])[1].new_tensor(0), torch.tensor(0.0))
+
+
+def test_bfloat16_keeps_its_dtype() -> None:
+    x = torch.rand(5, 8).to(torch.bfloat16)
+    result = halves(x)
+    assert result.dtype is torch.bfloat16 and torch.equal(result, x + x)
+
+
+def test_tensors_are_written_in_place() -> None:
+    state, x, out = torch.zeros(5, 8), torch.rand(5, 8), (torch.zeros(5, 8), torch.zeros(5, 8))
+    added(state, x)
+    assert torch.equal(state, x)
+    assert shifted(x, out=out)[1] is out[1] and torch.equal(out[1], x * 2)
+    assert "shares memory" in str(refused(added, state, state))
+
+
+@pytest.mark.parametrize(("make", "text", "help"), [
+    (lambda: torch.rand(5, 8).requires_grad_(), "requires gradients", "x.detach()"),
+    (lambda: torch.nn.Parameter(torch.rand(5, 8)), "requires gradients", "x.detach()"),
+    (lambda: torch.rand(5, 8, device="meta"), "another device", "copy it to the host first: x.cpu()"),
+    (lambda: torch.rand(5, 8).to_sparse(), "without strides", "x.to_dense()"),
+    (lambda: torch.rand(5, 8, dtype=torch.complex64).conj().imag.expand(5, 8), "other numbers", "x.resolve_neg()"),
+])
+def test_tensors_that_cannot_be_read_in_place_are_refused(make: Any, text: str, help: str) -> None:
+    error = refused(shifted, make())
+    assert error.code == "J101" and text in error.message and error.help == help
+
+
+def test_an_operator_passes_the_checks_of_pytorch() -> None:
+    op = shifted.as_torch_op("pto_wsp_tests::shifted")
+    x = torch.rand(5, 8)
+    assert torch.equal(op(x, 2.0)[0], x + 2)
+    assert set(torch.library.opcheck(op, (x, 2.0)).values()) == {"SUCCESS"}
+    more, twice = torch.ops.pto_wsp_tests.shifted(torch.rand(7, 8, device="meta"))
+    assert more.shape == twice.shape == (7, 8)
+
+
+def test_an_operator_may_write_in_place() -> None:
+    op = added.as_torch_op("pto_wsp_tests::added")
+    state, x = torch.zeros(5, 8), torch.rand(5, 8)
+    assert op(state, x) is None and torch.equal(state, x)
+
+
+def test_what_is_no_operator_is_refused() -> None:
+    @jit
+    def bare(x):
+        return x + 1.0
+
+    assert refused(bare.as_torch_op, "pto_wsp_tests::bare").code == "J101"
+    assert refused(shifted.as_torch_op, "shifted").code == "J101"
