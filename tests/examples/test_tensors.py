@@ -14,7 +14,7 @@ from pto_wsp.passes.tensor.passes import print_planned
 from tests.examples.tensors import EXAMPLES, FOLDER, TensorExample, every_example
 
 # What has no form as kernels yet; docs/tensor_targets.md says why.
-WAITING = ("mla_prolog", "indexer_prolog", "lightning_indexer", "moe", "decode_layer")
+WAITING = ("moe",)
 every_plan = pytest.mark.parametrize("which", ["default", "tuned"])
 every_compiled_example = pytest.mark.parametrize("example", [
     pytest.param(example, id=name, marks=pytest.mark.xfail(raises=PtoError, strict=True) if name in WAITING else ())
