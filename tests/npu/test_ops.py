@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pto_wsp import DType, PtoError, Tensor, Workload, workload
-from pto_wsp.ops.spec import Op
+from pto_wsp.ops.spec import Convert, Op
 from pto_wsp.ops.table import ENTRIES, find
 from tests.laws.test_kernels import Call, call_of
 from tests.npu.harness import A2A3_FAST, A5_FAST, check_package
@@ -18,6 +20,7 @@ MOST = 40    # kernels of a package; the runtime takes 64 callables
 DTYPES = (DType.F32, DType.F16, DType.BF16, DType.I32, DType.I16, DType.I8, DType.U8, DType.U16, DType.U32, DType.I64,
           DType.U64, DType.BOOL)
 # Every dtype on one of the two; a2a3 takes the same kernels but for its own ways with bytes, halves and masks.
+ALL_SHAPES = (DType.F32, DType.I32, DType.BF16)     # the others take the first operands of each op, and every cast
 TAKEN = {"a2a3": (DType.F32, DType.F16, DType.I32, DType.I8, DType.BOOL), "a5": DTYPES}
 
 
@@ -42,17 +45,15 @@ def check(calls: list[Call], family: str) -> None:
     check_package(program.artifact_dir, family)
 
 
-def taken(op: Op, dtype: DType, family: str) -> list[Call]:
-    """Return the calls of an op that an arch takes; the others are refused with an error of the device's."""
-    found = []
+def taken(op: Op, dtype: DType, family: str) -> Iterator[Call]:
+    """Yield the calls of an op that an arch takes; the others are refused with an error of the device's."""
     for call in call_of(op, dtype) if dtype in op.dtypes else ():
         try:
             tasks([call]).compile(target="ascend_npu", arch=ARCHES[family])
         except PtoError as refusal:
             assert refusal.code.startswith("N") and refusal.span is not None and refusal.expected, str(refusal)
         else:
-            found.append(call)
-    return found
+            yield call
 
 
 @pytest.mark.slow
@@ -74,7 +75,8 @@ def test_rows_of_one_element_are_in_order(family: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "family"), [(dtype, family) for family, dtypes in TAKEN.items() for dtype in dtypes], ids=str)
 def test_every_op_gives_what_its_golden_says(dtype: DType, family: str) -> None:
-    calls = [call for op in ENTRIES for call in taken(op, dtype, family)]
+    calls = [call for op in ENTRIES
+             for call in islice(taken(op, dtype, family), None if dtype in ALL_SHAPES or isinstance(op, Convert) else 1)]
     assert calls
     for first in range(0, len(calls), MOST):
         check(calls[first:first + MOST], family)
