@@ -56,8 +56,8 @@ def symbols_of(function: t.TensorFunction, shapes: Sequence[tuple[int, ...]]) ->
             if isinstance(extent, s.SymbolRef):
                 known, name = found.setdefault(extent, (size, param.array.name))
                 if known != size:
-                    raise BindingError(f"`{extent.name}` has two numbers in a call of `{function.name}`", here(),
-                                       expected=f"{known}, from `{name}`", found=f"{size}, from `{param.array.name}`")
+                    raise _refused(f"`{extent.name}` has two numbers in a call of `{function.name}`", here(), f"{known}, from `{name}`",
+                                   f"{size}, from `{param.array.name}`")
     return {symbol: size for symbol, (size, _) in found.items()}
 
 
@@ -90,8 +90,8 @@ class TensorRun:
         self.bind(arrays, scalars)
         for assumption in function.assumptions:
             if not self.number(assumption.condition):
-                raise BindingError(f"`{function.name}` assumes {print_scalar(assumption.condition)}", _known(assumption.span),
-                                   found=", ".join(f"{symbol.name} = {self.number(symbol)}" for symbol in function.symbols))
+                raise _refused(f"`{function.name}` assumes {print_scalar(assumption.condition)}", _known(assumption.span),
+                               found=", ".join(f"{symbol.name} = {self.number(symbol)}" for symbol in function.symbols))
         self.sequence(function.body)
         with self.at(function.span, "the results"):
             return tuple(np.array(self.view(view), order="C", copy=True).reshape(self.view(view).shape) for view in function.results)
@@ -100,19 +100,16 @@ class TensorRun:
         """Take the arguments, and check that they fit."""
         function = self.function
         if len(arrays) != len(function.params):
-            raise ArrayBindingError(f"`{function.name}` takes another number of arrays", here(), expected=str(len(function.params)),
-                                    found=str(len(arrays)))
+            raise _unfit(f"`{function.name}` takes another number of arrays", str(len(function.params)), str(len(arrays)))
         for param, array in zip(function.params, arrays, strict=True):
             if array.ndim != param.array.rank or DType.from_numpy(array.dtype) is not param.array.dtype:
-                raise ArrayBindingError(f"an array does not fit `{param.array.name}`", here(), expected=type_text(param.array),
-                                        found=f"{list(array.shape)} {array.dtype}")
+                raise _unfit(f"an array does not fit `{param.array.name}`", type_text(param.array), f"{list(array.shape)} {array.dtype}")
         self.named |= scalars
         for symbol, size in symbols_of(function, [array.shape for array in arrays]).items():
             self.numbers[symbol] = size
         for param, array in zip(function.params, arrays, strict=True):
             if tuple(map(self.whole, param.array.shape)) != array.shape:
-                raise ArrayBindingError(f"an array does not fit `{param.array.name}`", here(), expected=type_text(param.array),
-                                        found=f"{list(array.shape)} {array.dtype}")
+                raise _unfit(f"an array does not fit `{param.array.name}`", type_text(param.array), f"{list(array.shape)} {array.dtype}")
             self.define(param.array, array)
         for constant in function.constants:
             shape = tuple(map(self.whole, constant.array.shape))
@@ -221,7 +218,7 @@ class TensorRun:
         target, dtype = self.view(statement.target), statement.target.dtype
         storage = self.arrays[statement.target.array.id]
         if not storage.flags.writeable:
-            raise ArrayBindingError(f"`{statement.target.array.name}` is written, and its array is read-only")
+            raise _unfit(f"`{statement.target.array.name}` is written, and its array is read-only")
         value = self.view(statement.value).copy() if isinstance(statement.value, t.ArrayView) else \
             as_array(self.number(statement.value), dtype)
         if value.dtype != target.dtype:
@@ -306,7 +303,7 @@ class TensorRun:
         match node:
             case s.SymbolRef(name, dtype=dtype):
                 if name not in self.named:
-                    raise BindingError(f"`{self.function.name}` needs a number for `{name}`", here())
+                    raise _refused(f"`{self.function.name}` needs a number for `{name}`", here())
                 given = self.named[name]
                 kind = DType.I64 if dtype is None else dtype
                 rounded: Number = as_array(given, kind).item()
@@ -327,6 +324,14 @@ class TensorRun:
 def type_text(array: t.Array) -> str:
     """Return the type of an array as errors show it: `[t, 4096] f32`."""
     return f"[{', '.join(map(print_scalar, array.shape))}] {array.dtype}"
+
+
+def _refused(message: str, span: Span | None, expected: str | None = None, found: str | None = None) -> BindingError:
+    return BindingError(message, span, expected=expected, found=found)
+
+
+def _unfit(message: str, expected: str | None = None, found: str | None = None) -> ArrayBindingError:
+    return ArrayBindingError(message, here(), expected=expected, found=found)
 
 
 def _known(span: Span) -> Span | None:

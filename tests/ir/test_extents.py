@@ -66,6 +66,7 @@ def test_the_difference_of_shifted_extents_is_a_number() -> None:
     (sub(whole(0), N), "-n"),
     (mul(add(N, whole(1)), N), "n * n + n"),
     (add(binary(Op.FLOORDIV, mul(N, whole(4)), whole(8)), whole(0)), "n // 2"),
+    (binary(Op.FLOORDIV, add(mul(N, whole(4)), whole(3)), whole(8)), "n // 2"),
 ])
 def test_simplified_extents_read_well(extent: Scalar, text: str) -> None:
     assert print_scalar(simplified(extent)) == text

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp.errors import PtoError
+from pto_wsp.errors import InternalError, PtoError
 from pto_wsp.ir import tensor_function as t
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import Contract
@@ -167,6 +167,15 @@ def test_state_of_a_body_is_new_in_each_iteration() -> None:
         f.put(cut(out, 0, i, add(i, Const(1))), inner)
     f.give(out)
     assert list(evaluate(f.function(), ())[0]) == [1, 2, 3]
+
+
+def test_what_a_body_makes_ends_with_the_body() -> None:
+    f = FunctionBuilder()
+    with f.loop(3):
+        inner = f.make("inner", (1,), 0, I32)
+    f.give(inner)
+    with pytest.raises(InternalError, match="inner"):
+        evaluate(f.function(), ())
 
 
 def test_results_of_views_of_state_do_not_change_later() -> None:
