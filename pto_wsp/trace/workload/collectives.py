@@ -559,7 +559,7 @@ def _halo(group: RankGroup, tensor: Tensor, dim: int, k: object) -> Tensor:
     shape[dim] = p * high
     made = group.scratch(tensor, layout_on(tensor, group.mesh), shape)
 
-    def rows_of(part: TensorView, start: object, count: object, most: int) -> TensorView:
+    def rows_of(part: TensorView, start: Count, count: Count, most: int) -> TensorView:
         view: TensorView = part[(slice(None),) * dim + (slice(start, start + count),)]
         return view if isinstance(count, int) and isinstance(view.shape[dim], int) else view.clip(
             *(most if number == dim else None for number in range(view.rank)))
@@ -573,7 +573,7 @@ def _halo(group: RankGroup, tensor: Tensor, dim: int, k: object) -> Tensor:
     def source(at: Sequence[Coordinate]) -> TensorView:
         return tensor.part(group.mesh, at)
 
-    def pair(at: Sequence[Coordinate], of: Sequence[Coordinate], start: object, first: object, count: object, most: int) -> None:
+    def pair(at: Sequence[Coordinate], of: Sequence[Coordinate], start: Count, first: Count, count: Count, most: int) -> None:
         group.send(lambda there: rows_of(target(there), start, count, most),
                    lambda there: rows_of(source(there), first, count, most), at, of)
 
