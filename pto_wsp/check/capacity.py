@@ -74,9 +74,13 @@ def intermediate_memory(plan: TaskPlan, intermediates: frozenset[int], arch: Arc
         return (Finding(_CHECK, Verdict.NOT_PROVED, f"bytes: {shown}; {window}, and how many there are is known at run time"),)
     total = sum(part.size_bytes * (part.count or 0) for part in parts)
     limit = next((memory.usable_bytes for memory in arch.memories if memory.name == "GM"), None)
+    n_ranks = plan.rules.n_ranks
+    if n_ranks:     # of a mesh every rank has its share of what ranks have, in a memory of its own
+        shown = f"{shown}, shared by {n_ranks} ranks"
+        total = -(-total // n_ranks)
     if limit is None or total <= limit:
         return (Finding(_CHECK, Verdict.PROVED, f"at most {total} bytes: {shown}; {window}"),)
-    if sum(part.size_bytes for part in parts) <= limit:       # the total is an upper bound: the tensors need not all be live at once
+    if sum(part.size_bytes for part in parts) <= limit * max(1, n_ranks):     # an upper bound: they need not all be live at once
         return (Finding(_CHECK, Verdict.NOT_PROVED, f"at most {total} bytes: {shown}; {window}; {arch.name} has {limit}"),)
     error = IntermediatesError(f"results between tasks take {total} bytes, more than {arch.name} has", parts[0].span,
                                expected=f"at most {limit} bytes of global memory", found=f"{shown} bytes",

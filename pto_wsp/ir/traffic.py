@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.mesh import Mesh
@@ -15,7 +15,7 @@ from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
-Sent: TypeAlias = Callable[[Sequence["int | Symbolic"]], object]
+Sent: TypeAlias = Callable[[Sequence["int | Symbolic"]], Any]     # a whole number, or a scalar of the positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ from pto_wsp import (
     broadcast,
     copy,
     halo,
+    relayout,
     workload,
 )
 from pto_wsp.errors import CollectiveError, RunBoundsError
@@ -168,3 +169,20 @@ def test_counts_that_do_not_fit() -> None:
         counts = Tensor(np.zeros(shape, kind), layout=TensorLayout.sharded(layout, 2, "x"))
         with pytest.raises(CollectiveError):
             workload(lambda counts=counts, capacity=capacity: all_to_all(X, counts, capacity=capacity, mesh=Mesh(x=3)))()
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "direct"])
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_even_shards_send_what_the_table_says(algorithm: str, n: int) -> None:
+    mesh, size = Mesh(x=n), 8 * 8 * 4
+    rows, cols, whole, terms = (TensorLayout.sharded(0, 2, "x"), TensorLayout.sharded(1, 2, "x"), TensorLayout.replicated(2),
+                                TensorLayout.partial_of(2, "x"))
+    table = {(whole, rows): 0, (rows, whole): size * (n - 1) // n, (rows, cols): size // n * (n - 1) // n,
+             (terms, whole): 2 * size * (n - 1) // n, (terms, rows): size * (n - 1) // n}
+    for (before, after), expected in table.items():
+
+        @workload
+        def moved(before: TensorLayout = before, after: TensorLayout = after) -> None:
+            relayout(Tensor.empty((8, 8), F32, layout=before), after, algorithm=algorithm, mesh=mesh)   # type: ignore[arg-type]
+
+        assert [moved().collectives[0].bytes_sent(rank) for rank in range(n)] == [expected] * n, (before, after)

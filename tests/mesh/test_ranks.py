@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import (
+    Arch,
     Deps,
     DispatchPolicy,
     DType,
@@ -38,6 +39,7 @@ from pto_wsp import (
 from pto_wsp.errors import (
     ArchError,
     CollectiveError,
+    IntermediatesError,
     LayoutError,
     LayoutShapeError,
     MeshError,
@@ -164,6 +166,22 @@ def test_computing_and_copying_overlap() -> None:
     order = beside().compile(target="interp", arch=slow).run()
     assert data.stats.total_cycles == 1016 < order.stats.total_cycles
     assert "rank 3 link to rank 0" in str(timeline(data.trace))
+
+
+def test_each_rank_has_a_memory_of_its_own() -> None:
+    def held() -> None:
+        A = Tensor(given(), layout=ROWS)
+        Y = Tensor.empty((8, 8), F32, layout=SUM)
+        for r in P(MESH):
+            copy(A.on(r), Y.on(r)[:2])
+            copy(Y.on(r)[:2], A.on(r))
+
+    def arch(size: int) -> Arch:
+        return builtin_arch("unit").with_memory("GM", capacity_bytes=size)
+
+    workload(held)().compile(target="interp", arch=arch(256))      # a rank's 8 x 8 numbers; all ranks have four times as many
+    with pytest.raises(IntermediatesError):
+        workload(held)().compile(target="interp", arch=arch(255))
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

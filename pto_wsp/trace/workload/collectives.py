@@ -149,9 +149,7 @@ def broadcast(tensor: Tensor, root: int = 0, axis: MeshAxis = None, *, algorithm
         raise LayoutError("broadcast: an array that is replicated is equal on every rank", here(), found=repr(tensor),
                           expected="Tensor.empty(shape, dtype, layout=...), of which each rank has a copy")
     p = group.mesh.shape[which]
-    if isinstance(root, bool) or not isinstance(root, int) or not 0 <= root < p:
-        raise CollectiveError("broadcast: there is no such position", here(), expected=f"a whole number, 0 .. {p - 1}",
-                              found=f"{root!r:.60}")
+    _check_number("broadcast: there is no such position", root, 0, p - 1)
     along = group.along(which)
     along.broadcast(lambda at: tensor.part(along.mesh, at), root)
     along.record("broadcast", tensor, along.sent_broadcast(along.local_bytes(tensor), root))
@@ -225,6 +223,16 @@ def _refuse_conditions(what: str, ranks: MeshInUse) -> None:
                     raise CollectiveError(f"{what} depends on what differs by rank", here(), found=print_scalar(node),
                                           expected="conditions and bounds of symbols and replicated tensors", also=(("read here", span),),
                                           help="make the number equal on all ranks first: an allreduce, or an allgather")
+
+
+def _check_number(problem: str, value: object, least: int, most: int) -> int:
+    """Return a whole number between two.
+
+    Raises: M104 for anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise CollectiveError(problem, here(), expected=f"a whole number, {least} .. {most}", found=f"{value!r:.60}")
+    return value
 
 
 def _dim(what: str, tensor: Tensor, dim: object) -> int:
@@ -504,7 +512,7 @@ def _all_to_all(group: RankGroup, tensor: Tensor, dim: int | None, out: Tensor |
     return made
 
 
-def _ragged(group: RankGroup, rows: Tensor, counts: Tensor, capacity: object, out: Tensor | None) -> Tensor:
+def _ragged(group: RankGroup, rows: Tensor, counts: Tensor, given: object, out: Tensor | None) -> Tensor:
     p, layout = group.p, layout_on(rows, group.mesh)
     if layout.dim_of(group.name) != 0 or group.mesh.size != p or out is not None:
         raise CollectiveError("all_to_all of ragged blocks does not take these rows", here(), found=repr(layout),
@@ -513,9 +521,7 @@ def _ragged(group: RankGroup, rows: Tensor, counts: Tensor, capacity: object, ou
     if counts.ref.shape != (p, p) or not counts.dtype.is_integer or cut != TensorLayout((Shard(group.name), Replicate())):
         raise CollectiveError("all_to_all: the counts do not fit", here(), expected=f"integers [{p}, {p}], cut in dimension 0",
                               found=f"{list(counts.ref.shape)} {counts.dtype}, {cut!r}")
-    if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
-        raise CollectiveError("all_to_all of ragged blocks has no capacity", here(), expected="capacity=n, at least 1",
-                              found=f"{capacity!r:.60}")
+    capacity = _check_number("all_to_all of ragged blocks has no capacity", given, 1, 1 << 40)
     known = _allgather(RankGroup(group.mover, group.ranks, group.axis, "direct"), counts, None, None)
     made = group.scratch(rows, layout, (p * capacity, *rows.ref.shape[1:]))
     most = min(capacity, -(-rows.ref.shape[0] // p))
@@ -547,19 +553,17 @@ def _own_part(group: RankGroup, tensor: Tensor, dim: int | None, out: Tensor | N
     return made
 
 
-def _halo(group: RankGroup, tensor: Tensor, dim: int, k: object) -> Tensor:
+def _halo(group: RankGroup, tensor: Tensor, dim: int, given: object) -> Tensor:
     p: int = group.p
     n: int = tensor.ref.shape[dim]
     rows = -(-n // p)
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= rows:
-        raise CollectiveError("halo: a neighbour does not have so many rows", here(), expected=f"a whole number, 1 .. {rows}",
-                              found=f"{k!r:.60}")
+    k = _check_number("halo: a neighbour does not have so many rows", given, 1, rows)
     high = rows + 2 * k
     shape = list(tensor.ref.shape)
     shape[dim] = p * high
     made = group.scratch(tensor, layout_on(tensor, group.mesh), shape)
 
-    def rows_of(part: TensorView, start: object, count: object, most: int) -> TensorView:
+    def rows_of(part: TensorView, start: Count, count: Count, most: int) -> TensorView:
         view: TensorView = part[(slice(None),) * dim + (slice(start, start + count),)]
         return view if isinstance(count, int) and isinstance(view.shape[dim], int) else view.clip(
             *(most if number == dim else None for number in range(view.rank)))
@@ -573,7 +577,7 @@ def _halo(group: RankGroup, tensor: Tensor, dim: int, k: object) -> Tensor:
     def source(at: Sequence[Coordinate]) -> TensorView:
         return tensor.part(group.mesh, at)
 
-    def pair(at: Sequence[Coordinate], of: Sequence[Coordinate], start: object, first: object, count: object, most: int) -> None:
+    def pair(at: Sequence[Coordinate], of: Sequence[Coordinate], start: Count, first: Count, count: Count, most: int) -> None:
         group.send(lambda there: rows_of(target(there), start, count, most),
                    lambda there: rows_of(source(there), first, count, most), at, of)
 

@@ -142,7 +142,8 @@ class RankGroup:
             whole, number = part(at), q(at)
             extent = whole.shape[dim]
             if isinstance(extent, int) and extent == self.p * rows:
-                return whole[(slice(None),) * dim + (slice(number * rows, (number + 1) * rows),)]
+                full: TensorView = whole[(slice(None),) * dim + (slice(number * rows, (number + 1) * rows),)]
+                return full
             start, stop = minimum(number * rows, extent), minimum((number + 1) * rows, extent)
             view: TensorView = whole[(slice(None),) * dim + (slice(start, stop),)]
             return view.clip(*(rows if number == dim else None for number in range(view.rank)))
@@ -225,7 +226,8 @@ def _positions(sizes: Sequence[int], mesh: Mesh) -> Iterator[tuple[Coordinate, .
 
 def modulo(value: Count, n: int) -> Coordinate:
     """Return a position round the end of an axis."""
-    return value % n
+    found: Coordinate = value % n
+    return found
 
 
 def is_at(value: Coordinate, number: int) -> Count:
@@ -235,7 +237,7 @@ def is_at(value: Coordinate, number: int) -> Count:
     return 1 - minimum(1, maximum(value - number, number - value))
 
 
-def is_below(value: object, n: int) -> Count:
+def is_below(value: Count, n: int) -> Count:
     """Return 1 where a whole number is below n, else 0."""
     if isinstance(value, int):
         return int(value < n)
