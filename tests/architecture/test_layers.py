@@ -16,7 +16,7 @@ PACKAGE = "pto_wsp"
 
 # Top imports downwards only; the members of one row are independent of each other.
 LAYERS = (
-    ("cli", "csp", "mypy_plugin", "primitives", "scalar_expr"),
+    ("cli", "csp", "mypy_plugin", "primitives", "scalar_expr", "tt"),
     ("api",),
     ("view",),
     ("timing",),
@@ -27,7 +27,6 @@ LAYERS = (
     ("c",),
     ("check",),
     ("passes",),
-    ("tt",),
     ("schedule", "trace"),
     ("arch",),
     ("ops",),

@@ -37,6 +37,7 @@ ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
     "trace/text/scalars.py": (frozenset({"where"}), "a function of scalars"),
     "passes/tensor/scalar_text.py": (frozenset({"maximum", "minimum"}), "functions of scalars, by their names"),
     "ir/kernel_walk.py": (frozenset({"gather", "scatter", "scatter_add"}), "statements on rows of a parameter"),
+    "trace/tensor/host_arrays.py": (frozenset({"cast", "expand", "gather", "topk"}), "functions of tt"),
     "trace/tensor/functions.py": (frozenset({"argsort", "concat", "expand", "pad", "reshape", "round", "topk", "transpose", "where"}),
                                   "functions of NumPy, in errors and names of values"),
     "trace/tensor/namespace.py": (frozenset({"argsort", "cast", "expand", "gather", "matmul", "pad", "reshape", "rowargmax", "rowargmin",
