@@ -168,8 +168,10 @@ class _StepsTaken:
         at = self.logical[dim]
         if at < 0:
             return
-        if at in self.flips:
-            raise NoTile("a part of a reversed axis", "take the part first, then reverse it")
+        if at in self.flips:        # the part lies as far from the other end
+            if not isinstance(extent, Const):
+                raise NoTile("a short tile of a reversed axis", "reverse a tensor of its own: write it first, then read it")
+            start = sub(self.extent[at], add(start, Const((int(extent.value) - 1) * step + 1)))
         if self.step[at] != 1:
             start = mul(start, Const(self.step[at]))
         elif self.within[at] is None and not isinstance(self.extent[at], Const) and self.extent[at] != self.whole[at]:

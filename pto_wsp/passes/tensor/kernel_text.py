@@ -145,6 +145,7 @@ class _KernelPrinter:
         self._scope = _KnownTiles()
         self._in_branch = 0
         self._done: set[int] = set()
+        self._fixed: set[str] = set()         # names of values, which never change, unlike buffers and parameters
         self._dtypes: set[DType] = set()
         self._span_of_run = next((leaf.span for item in run.items for leaf in flow.leaves(item) if leaf.span != UNKNOWN), UNKNOWN)
 
@@ -159,7 +160,7 @@ class _KernelPrinter:
         params += [f"{name}: Scalar[{dtype.name}]" for (_, dtype), name in self._scalars.items()]
         arguments = [param.argument for param in bound] + [self._outside.scalar(node) for node, _ in self._scalars]
         self._dtypes |= {param.array.dtype for param in bound} | {dtype for _, dtype in self._scalars}
-        return KernelCall(tuple(params), tuple(self._lines), tuple(arguments), frozenset(self._locals),
+        return KernelCall(tuple(params), _without_idle_loads(self._lines), tuple(arguments), frozenset(self._locals),
                           any("math." in line.text for line in self._lines), frozenset(self._dtypes), self._span_of_run)
 
     def _items(self, items: Iterable[Item]) -> None:
@@ -331,8 +332,9 @@ class _KernelPrinter:
     def _named(self, statement: Apply, made: Spelled) -> list[KernelValue]:
         array = statement.results[0]
         name = self.name(array.name)
+        self._fixed.add(name)
         self.line(f"{made.before}{name}{made.behind} = {made.value.text}")
-        return [replace(made.value, text=name)]
+        return [replace(made.value, text=name, load="")]
 
     # -- reading -------------------------------------------------------------------------------------------------------
     def read(self, view: ArrayView) -> KernelValue:
@@ -365,7 +367,7 @@ class _KernelPrinter:
         if param.shape is None:
             name = self.name(f"{view.array.name}_tile")
             self.line(f"{name} = {value.text}")
-            value = replace(value, text=name)
+            value = replace(value, text=name, load=value.text if value.text == tile.text else "")
             self._scope.loaded[view] = value
         return value
 
@@ -485,10 +487,8 @@ class _KernelPrinter:
             else:
                 inverse = [flat.order.index(k) for k in range(len(flat.order))]
                 text = refolded(arranged(fitted, inverse, flat.memory_dims), flat.folding).text
-            if not flat.flipped:
-                self._scope.stored[target] = replace(fitted, dims=flat.view_dims) if not broadcasts else value
-                if broadcasts:
-                    del self._scope.stored[target]
+            if not flat.flipped and not broadcasts and fitted.text in self._fixed:
+                self._scope.stored[target] = replace(fitted, dims=flat.view_dims, load="")
         else:
             text = self.scalar(value)
         if param.shape is not None:
@@ -636,6 +636,13 @@ class _KernelPrinter:
                                             self._span_of_run, expected="parts that are the same, or that certainly do not meet",
                                             found=f"{one.argument} and {other.argument}",
                                             help="let the two statements be kernels of their own: plan key `groups`")
+
+
+def _without_idle_loads(lines: Sequence[ModuleLine]) -> tuple[ModuleLine, ...]:
+    """Return lines without loads that nothing reads: their readers have loaded again, with another number behind."""
+    words = [set(re.findall(r"[A-Za-z_]\w*", line.text)) for line in lines]
+    return tuple(line for k, line in enumerate(lines) if not (
+        (found := re.match(r"(\w+) = pto\.load\(", line.text)) and not any(found.group(1) in word for word in words[k + 1:])))
 
 
 def _is_condition(node: Scalar) -> bool:

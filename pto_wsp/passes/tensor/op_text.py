@@ -161,6 +161,9 @@ def masked(writer: KernelWriter, value: KernelValue, dim: int, fill: Fill) -> Ke
         return value
     if fill in (Fill.REFUSED, Fill.VALID) or dim < value.folding.first:
         raise NoTile("an axis that an operation needs whole, of which the last tile may be short", "let the axis be whole, of a known size")
+    again = value.filled(number_text(fill.number(value.dtype)))
+    if again is not None:
+        return replace(again, behind=Behind.ANYTHING)
     rows = dim < value.folding.second
     group = range(value.folding.first, value.folding.second) if rows else range(value.folding.second, len(value.dims))
     lanes = prod(value.dims[k].limit for k in group)

@@ -30,13 +30,23 @@ class Behind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KernelValue:
-    """A value of a kernel: its text, its dimensions, how they are folded to a tile, and what stands behind those that are short."""
+    """A value of a kernel: its text, its dimensions, how they are folded to a tile, and what stands behind those that are short.
+
+    `load`: the call that brings the value from memory, where the text is a name for just that: it may be called with another `fill`.
+    """
 
     text: str
     dims: Dims
     folding: Folding
     dtype: DType
     behind: Behind = Behind.ANYTHING
+    load: str = ""
+
+    def filled(self, number: str) -> KernelValue | None:
+        """Return the value loaded again with a number in the lanes that are not there; None for one that is no load."""
+        if not self.load or not self.text.isidentifier() or "valid=" not in self.load:
+            return None
+        return replace(self, text=f"{self.load.removesuffix(')')}, fill={number})", load="")
 
     @property
     def tile_shape(self) -> tuple[int, ...]:
@@ -207,7 +217,7 @@ def _cut(value: KernelValue, dim: int, start: Scalar, stop: Scalar, by: int, mad
 
 
 def _with_dim(value: KernelValue, dim: int, made: ValueDim) -> KernelValue:
-    return replace(value, dims=(*value.dims[:dim], made, *value.dims[dim + 1:]))
+    return replace(value, dims=(*value.dims[:dim], made, *value.dims[dim + 1:]), load="")
 
 
 def _without(value: KernelValue, dim: int) -> KernelValue:

@@ -110,6 +110,10 @@ def in_order(x: Tensor["t", 20, F32]):
     return best, places, np.argmax(x, axis=-1), np.sort(x, axis=-1), np.cumsum(x, axis=-1)
 
 
+def reversed_parts(x: Tensor["t", 20, F32]):
+    return np.flip(x, axis=1), x[:, ::2], np.flip(x, axis=1)[:, 3:9], np.flip(x, axis=1)[:, 4]
+
+
 def framed(x: Tensor["t", 20, F32]):
     out = tt.zeros((x.shape[0], 30))
     out[:, 5:25] = x
@@ -208,6 +212,7 @@ CASES: list[tuple[Callable[..., object], Callable[[], list[Any]]]] = [
     (heads, lambda: [draw(37, 32), draw(32, 48)]),
     (by_head, lambda: [draw(37, 4, 16), draw(4, 16, 8)]),
     (in_order, lambda: [draw(37, 20)]),
+    (reversed_parts, lambda: [draw(37, 20)]),
     (framed, lambda: [draw(37, 20)]),
     (joined, lambda: [draw(37, 20), draw(37, 8)]),
     (rotated, lambda: [draw(37, 4, 16), draw(37, 16), draw(37, 16)]),
@@ -295,6 +300,15 @@ def test_numbers_of_a_call_are_symbols_of_the_workload() -> None:
         np.testing.assert_array_equal(module.run(x, 1.5), x * np.float32(1.5))
 
 
+@pytest.mark.parametrize(("function", "arguments"), [CASES[0], CASES[3]], ids=["rms_norm_linear", "sums"])
+def test_modules_are_packages_of_the_npu(function: Callable[..., object], arguments: Callable[[], list[Any]]) -> None:
+    arrays = arguments()
+    module = emitted(function, arrays)
+    tensors = {name: Tensor(array) for name, array in zip(module.parameters, arrays, strict=True)}
+    package = module.workload(tensors).compile(target="ascend_npu").package
+    assert package is not None
+
+
 # -- lines of the user -------------------------------------------------------------------------------------------------
 def line_of(function: Callable[..., object], text: str) -> int:
     lines, first = inspect.getsourcelines(function)
@@ -323,3 +337,23 @@ def test_what_has_no_form_is_refused_at_its_line() -> None:
     with pytest.raises(PtoError) as caught:
         emit(PlannedFunction(f.function(), TilePlan("turned", "ascend_910b", "interp")), context())
     assert caught.value.code == "J310" and "transposition" in str(caught.value.found) and caught.value.span.file == "function.py"
+
+
+def test_a_stored_buffer_is_not_read_in_place_of_what_was_stored() -> None:
+    """One kernel stores a buffer, changes the buffer, and reads what it stored."""
+    f = FunctionBuilder("kept")
+    x = f.param("x", (4, 8))
+    kept = f.make("kept", (4, 8), None)
+    total = f.make("total", (4, 8), None)
+    f.put(total, f.apply("add", x, 1.0, name="more"))
+    f.put(kept, total)
+    f.put(total, f.apply("mul", total, 3.0, name="thrice"))
+    other = f.make("other", (4, 8), None)
+    f.put(other, f.apply("sub", total, kept, name="rest"))
+    f.give(other)
+    f.give(kept)
+    module = emit(PlannedFunction(f.function(), TilePlan("kept", "ascend_910b", "interp")), context())
+    x = draw(4, 8)
+    rest, stored = results_of(module, [x])
+    np.testing.assert_array_equal(stored, x + np.float32(1))
+    np.testing.assert_array_equal(rest, (x + np.float32(1)) * 3 - (x + np.float32(1)))
