@@ -57,8 +57,7 @@ def causal_attention(q: Tensor["h", "n", HEAD, F32], k: Tensor["h", "n", HEAD, F
     return out
 
 
-FUNCTIONS = {attention: {"tiles": {"out": {"s": 16}}, "tunables": {"block": 64}},      # with the entries of the tuned plans
-             causal_attention: {"tunables": {"rows": 32}}}
+FUNCTIONS = {attention: {"tiles": {"out": {"s": 16}}}, causal_attention: {"tiles": {"qi": {0: 8}}}}      # with the entries of tuned plans
 
 
 def draw(h=3, n=85, seed=0):

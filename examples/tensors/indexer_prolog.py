@@ -35,7 +35,7 @@ def indexer_prolog(q8: Tensor["t", NARROW, I8], q_scale: Tensor["t", 1, F32], w_
     return codes, scales, weights
 
 
-FUNCTIONS = {indexer_prolog: {"tiles": {"q": {"t": 8}}}}      # with the entries of the tuned plan
+FUNCTIONS = {indexer_prolog: {"tiles": {"weights": {"t": 8}}}}      # with the entries of the tuned plan
 
 
 def draw(t=21, rows=40, seed=0):

@@ -26,7 +26,7 @@ def lightning_indexer(q8: Tensor["t", HEADS, HEAD, I8], q_scale: Tensor["t", HEA
     return best, places
 
 
-FUNCTIONS = {lightning_indexer: {"tiles": {"per_head": {"t": 2}}}}      # with the entries of the tuned plan
+FUNCTIONS = {lightning_indexer: {"tiles": {"score": {"n": 64}}}}      # with the entries of the tuned plan
 
 
 def draw(t=9, n=150, seed=0):
