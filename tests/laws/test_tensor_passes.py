@@ -30,8 +30,6 @@ CONTEXT = TensorContext(builtin_arch("ascend_910b"), "cpu_sim", {"t": 16, "n": 1
 FAST, ALL = range(24), range(24, 400)
 SEEDS = [*FAST, *(pytest.param(seed, marks=pytest.mark.slow) for seed in ALL)]
 
-MEMORY_BEHIND_ITS_COPY = 17
-
 
 def planned(function: t.TensorFunction) -> PlannedFunction:
     return PlannedFunction(function, TilePlan(function.name, "ascend_910b", "cpu_sim"))
@@ -41,13 +39,7 @@ def copies(case: GeneratedTensors) -> list[np.ndarray]:
     return [array.copy() for array in case.arrays]
 
 
-@pytest.mark.xfail(strict=False, reason="partition: the Put of own_results' copy comes before its Make")
-def test_a_copy_of_a_result_is_written_behind_its_memory() -> None:
-    case = generated(MEMORY_BEHIND_ITS_COPY)
-    check_tensor_passes(planned(case.function), CONTEXT, case.arrays, case.scalars)
-
-
-@pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed != MEMORY_BEHIND_ITS_COPY])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_pass_keeps_the_results(seed: int) -> None:
     case = generated(seed)
     try:

@@ -39,7 +39,7 @@ from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
-from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, made_by, users_of, with_views
+from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, made_by, users_of, with_views
 from pto_wsp.passes.tensor.group_costs import fits
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
@@ -307,7 +307,15 @@ class _Partition:
             id(statement) for part in parts if part.group is not None for statement in statements_of(part.items)}
         if any(not self._users.get(one, frozenset()) <= own for one in state):
             return None
-        return taken if self._place(parts, waiting, members) else None
+        touched = frozenset[int]().union(*(effects_of(item).writes for item in members))
+        later_makes = [at for at in range(position + 1, len(items)) if _id_of(items[at]) in touched - {-1}]
+        if any(not _may_stand_first(items[at]) for at in later_makes):
+            return None
+        if not self._place(parts, waiting, members):
+            return None
+        for at in later_makes:
+            parts.insert(0, _Cluster([items[at]], effects_of(items[at]), None))
+        return taken | set(later_makes)
 
     def _refuse_group(self, name: str, items: Sequence[Item]) -> None:
         """Raise the error of a group by hand whose statements cannot share a kernel."""
@@ -410,6 +418,12 @@ def _named(statement: Statement) -> tuple[Array, ...]:
             return (target.array,)
         case _:
             return ()
+
+
+def _may_stand_first(item: Item) -> bool:
+    """Tell whether memory can be made at the beginning of its body: no kernel fills it, and its extents wait for nothing."""
+    assert isinstance(item, flow.Do) and isinstance(item.leaf, Make)
+    return item.leaf.fill is None and not elements_in(item.leaf.array.shape)
 
 
 def _id_of(item: Item) -> int:
