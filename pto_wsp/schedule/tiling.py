@@ -37,7 +37,7 @@ from pto_wsp.schedule.tiling_entries import (
     value_text,
 )
 from pto_wsp.schedule.tiling_file import GroupCost, PlanData, parsed_plan, plan_json
-from pto_wsp.schedule.tiling_names import PlanNames, checked_entries
+from pto_wsp.schedule.tiling_names import FunctionNames, checked_entries
 from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -55,7 +55,7 @@ class Planner:
     `choose` raises J304 for what does not fit, and what its passes refuse. `reads_all`: its passes read each entry that has an effect.
     """
 
-    names: PlanNames
+    names: FunctionNames
     choose: Callable[[TilePlan], TilePlan]
     reads_all: bool = True
 

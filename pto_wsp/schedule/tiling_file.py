@@ -78,10 +78,10 @@ def parsed_plan(text: str, file: str) -> PlanData:
 
     Raises: J305 for text that is no plan, at the entry that is wrong.
     """
-    return _Reader(file).plan(text)
+    return _PlanReader(file).plan(text)
 
 
-class _Reader:
+class _PlanReader:
     def __init__(self, file: str) -> None:
         self.file = file
 

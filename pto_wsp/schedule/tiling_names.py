@@ -1,6 +1,6 @@
 """Check entries by hand against the names of the function: what matches nothing, or contradicts another entry, changes nothing silently.
 
-`PlanNames` holds the names; `names_of` collects them from a traced function. Axes are brought to one spelling: that of a symbol where the
+`FunctionNames` holds the names; `names_of` collects them from a traced function. Axes are brought to one spelling: of a symbol where the
 dimension is one, else the number of the dimension, of another value as `w:0`.
 
     tiles={"out": {0: 64}}                before, where dimension 0 of `out` is the symbol t
@@ -38,7 +38,7 @@ class NamedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanNames:
+class FunctionNames:
     """All that entries may name. `groups`: the names that `with tt.group(…)` gives; `tunables`: the parameters with a choice of values."""
 
     values: tuple[NamedValue, ...]
@@ -53,7 +53,7 @@ class PlanNames:
         return tuple(value.name for value in self.values if not value.given)
 
 
-def names_of(function: TensorFunction, tunables: Iterable[str] = ()) -> PlanNames:
+def names_of(function: TensorFunction, tunables: Iterable[str] = ()) -> FunctionNames:
     """Return the names of a traced function."""
     given = [*(param.array for param in function.params), *(constant.array for constant in function.constants)]
     values = [_named(array, given=True) for array in given]
@@ -66,7 +66,7 @@ def names_of(function: TensorFunction, tunables: Iterable[str] = ()) -> PlanName
             values.extend(_named(array, given=False) for array in arrays_defined(item.leaf))
             if isinstance(item.leaf, Apply | Put):
                 groups.append(item.leaf.group)
-    return PlanNames(tuple(values), tuple(symbol.name for symbol in function.symbols), tuple(dict.fromkeys(loops)),
+    return FunctionNames(tuple(values), tuple(symbol.name for symbol in function.symbols), tuple(dict.fromkeys(loops)),
                      tuple(name for name in dict.fromkeys(groups) if name), tuple(tunables))
 
 
@@ -80,7 +80,7 @@ def _number(extent: Scalar) -> int | None:
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
-def checked_entries(entries: Iterable[PlanEntry], names: PlanNames) -> tuple[PlanEntry, ...]:
+def checked_entries(entries: Iterable[PlanEntry], names: FunctionNames) -> tuple[PlanEntry, ...]:
     """Return entries by hand with their axes in one spelling.
 
     Raises: J302 for a name that matches nothing, J303 for entries that contradict each other, J304 for a tile longer than its axis; one
@@ -107,7 +107,7 @@ def checked_entries(entries: Iterable[PlanEntry], names: PlanNames) -> tuple[Pla
     return tuple(made.values())
 
 
-def _checked(entry: PlanEntry, names: PlanNames, grouped: Mapping[str, object]) -> PlanEntry:
+def _checked(entry: PlanEntry, names: FunctionNames, grouped: Mapping[str, object]) -> PlanEntry:
     match entry.key:
         case "loops":
             _known(entry, entry.name, names.loops, "loop", "loops")
@@ -147,7 +147,7 @@ def _known(entry: PlanEntry, name: str, known: Iterable[str], one: str, many: st
                         help=f"did you mean {near}?" if near else None)
 
 
-def _values_meant(entry: PlanEntry, names: PlanNames, grouped: Mapping[str, object]) -> tuple[NamedValue, ...]:
+def _values_meant(entry: PlanEntry, names: FunctionNames, grouped: Mapping[str, object]) -> tuple[NamedValue, ...]:
     """Return the values that an entry is about: those of a name, or those of a group; all of them for an entry of a symbol alone."""
     if not entry.name:
         if entry.axis and entry.axis not in names.symbols:
@@ -171,7 +171,7 @@ def _values_meant(entry: PlanEntry, names: PlanNames, grouped: Mapping[str, obje
     return meant
 
 
-def _spelled(entry: PlanEntry, axis: str, values: tuple[NamedValue, ...], names: PlanNames) -> str:
+def _spelled(entry: PlanEntry, axis: str, values: tuple[NamedValue, ...], names: FunctionNames) -> str:
     """Return the one spelling of an axis of an entry.
 
     Raises: J302 for an axis that the values do not have.
@@ -214,7 +214,7 @@ def _no_axis(entry: PlanEntry, axis: str, value: NamedValue) -> PlanNameError:
                          help=f"did you mean {near}?" if near else None)
 
 
-def _with_axes(entry: PlanEntry, values: tuple[NamedValue, ...], names: PlanNames) -> PlanEntry:
+def _with_axes(entry: PlanEntry, values: tuple[NamedValue, ...], names: FunctionNames) -> PlanEntry:
     assert isinstance(entry.first, tuple)
     axes = tuple(_spelled(entry, str(axis), values, names) for axis in entry.first)
     if len(set(axes)) < len(axes):

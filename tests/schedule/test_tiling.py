@@ -17,9 +17,9 @@ from pto_wsp.ir.scalar import Const, SymbolRef
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayParam, ArrayView, TensorFunction
 from pto_wsp.schedule.tiling import GroupCost, Planner, TilePlan
 from pto_wsp.schedule.tiling_entries import KEYS, PlanEntry, match_of
-from pto_wsp.schedule.tiling_names import NamedValue, PlanNames, names_of
+from pto_wsp.schedule.tiling_names import FunctionNames, NamedValue, names_of
 
-NAMES = PlanNames(
+NAMES = FunctionNames(
     (NamedValue("x", ("t", "1"), (None, 4096), given=True), NamedValue("w", ("0", "1"), (4096, 6144), given=True),
      NamedValue("normed.mean", ("t", "1"), (None, 1)), NamedValue("normed", ("t", "1"), (None, 4096)),
      NamedValue("out", ("t", "1"), (None, 6144)), NamedValue("out#2", ("t", "1"), (None, 6144))),
@@ -325,7 +325,7 @@ def test_names_are_those_of_the_function() -> None:
     x, y = Array(0, "x", (t, Const(64)), DType.F32), Array(1, "y", (t, Const(64)), DType.F32)
     body = flow.Sequence((flow.Do(Apply("exp", (ArrayView(x),), (y,), group="all")),))
     function = TensorFunction("f", (ArrayParam(x),), body, (ArrayView(y),), (t,))
-    assert names_of(function, ("block",)) == PlanNames(
+    assert names_of(function, ("block",)) == FunctionNames(
         (NamedValue("x", ("t", "1"), (None, 64), given=True), NamedValue("y", ("t", "1"), (None, 64))), ("t",), (), ("all",), ("block",))
 
 

@@ -177,7 +177,7 @@ def insert_sync(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
     meetings: frozenset[tuple[BlockKey, PipeNeed]] = frozenset()
     owned = _instruction_flags(program, arch.family)
     while True:
-        root = _Planner(program, meetings).block(program.body, None, None, {})
+        root = _SyncPlanner(program, meetings).block(program.body, None, None, {})
         without = give_events(list(_all(root)), owned)
         if not without:
             return replace(program, body=tuple(_emit_guards(root)))
@@ -198,7 +198,7 @@ def _all(block: BlockGuards) -> Iterator[BlockGuards]:
 
 
 @dataclass(slots=True)
-class _Planner:
+class _SyncPlanner:
     """Plans the guards of every block, inner blocks first."""
 
     program: tp.TileProgram

@@ -183,7 +183,7 @@ def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequen
     of the arch for the unit of the group. Ties go to larger tiles. No executor is left idle, unless its task would cost less than the
     submission.
     """
-    group = _GroupCosts(axes, values, ops, arch)
+    group = _GroupNumbers(axes, values, ops, arch)
     grid = candidates_of(axes, values, ops)
     names = [axis.name for axis in axes]
     tiles = {name: np.array(column, np.float64) for name, column in zip(names, zip(*grid, strict=True), strict=True)}
@@ -217,7 +217,7 @@ def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequen
 def check_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch,
                 tiles: Mapping[str, int]) -> Misfit | None:
     """Return what does not fit for these extents, None if all does. `tiles`: an extent for every axis."""
-    group = _GroupCosts(axes, values, ops, arch)
+    group = _GroupNumbers(axes, values, ops, arch)
     columns = {name: np.array([float(extent)]) for name, extent in tiles.items()}
     if group.on_host or group.fits(group.needs(columns, 1), 1).all():
         return None
@@ -317,7 +317,7 @@ class _Life:
     last: int
 
 
-class _GroupCosts:
+class _GroupNumbers:
     """A group on an arch: bytes and cycles of all candidates at once. `tiles`: by axis an array with an element a candidate."""
 
     def __init__(self, axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch) -> None:
@@ -514,11 +514,11 @@ def _limits(arch: Arch) -> dict[str, int | None]:
     return {"cache": found or _HOST_BYTES}
 
 
-def _overuse(group: _GroupCosts, needs: Mapping[str, Numbers], at: int) -> float:
+def _overuse(group: _GroupNumbers, needs: Mapping[str, Numbers], at: int) -> float:
     return max((float(needs[memory][at]) / limit for memory, limit in group.limits.items() if limit and memory in needs), default=0.0)
 
 
-def _next_larger(group: _GroupCosts, axes: Sequence[TileAxis], grid: Sequence[tuple[int, ...]], fits: npt.NDArray[np.bool_],
+def _next_larger(group: _GroupNumbers, axes: Sequence[TileAxis], grid: Sequence[tuple[int, ...]], fits: npt.NDArray[np.bool_],
                  best: tuple[int, ...]) -> Misfit | None:
     """Return the next larger candidate along one axis, if it is one that does not fit."""
     place = {row: at for at, row in enumerate(grid)}

@@ -1,7 +1,7 @@
 from pto_wsp.schedule.tiling import Planner, TilePlan
-from pto_wsp.schedule.tiling_names import NamedValue, PlanNames
+from pto_wsp.schedule.tiling_names import FunctionNames, NamedValue
 
-NAMES = PlanNames((NamedValue("x", ("t", "1"), (None, 4096), given=True), NamedValue("w", ("0", "1"), (4096, 6144), given=True),
+NAMES = FunctionNames((NamedValue("x", ("t", "1"), (None, 4096), given=True), NamedValue("w", ("0", "1"), (4096, 6144), given=True),
                    NamedValue("normed", ("t", "1"), (None, 4096)), NamedValue("out", ("t", "1"), (None, 6144))),
                   symbols=("t",), loops=("block",), tunables=("rows",))
 
