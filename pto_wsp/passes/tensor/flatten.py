@@ -327,6 +327,8 @@ def _grouped(taken: list[DimSlice], kept: list[int], own: tuple[Scalar, ...], re
         return reshaped, tuple(taken), (kept[0], len(taken) - 1), 0          # one of the columns
     if len(kept) == 1 and kept[0] + 1 < len(taken) and taken[kept[0] + 1].whole == Const(1):
         return reshaped, tuple(taken), (kept[0], kept[0] + 1), int(taken[kept[0]].size > 1)      # a column
+    if reshaped is not None and not _may_be_given(reshaped, own):
+        return _grouped_in_memory(taken, kept, own)
     if len(kept) <= 2:
         return reshaped, tuple(taken), tuple(kept), sum(1 for at in kept[:-1] if taken[at].size > 1)
     for split in range(len(kept) - 1, 0, -1):
@@ -348,20 +350,74 @@ def _grouped(taken: list[DimSlice], kept: list[int], own: tuple[Scalar, ...], re
                  "cut all but two of the axes into tiles of 1")
 
 
+def _grouped_in_memory(taken: list[DimSlice], kept: list[int], own: tuple[Scalar, ...],
+                       ) -> tuple[tuple[Scalar, ...] | None, tuple[DimSlice, ...], tuple[int, ...], int]:
+    """Return as `_grouped` what is taken of memory in its own shape, of which a reshape has split dimensions.
+
+            each of (t * 2, 64), as (t, 2, 64)[i]        each[i * 2:i * 2 + 2]
+    """
+    groups = _split_into(tuple(one.whole for one in taken), own)
+    merged = None if groups is None else [_merged(taken, group, picks=True) for group in groups]
+    if groups is None or merged is None or None in merged:
+        raise NoTile("a reshape that joins an axis whose extent is a symbol with other axes",
+                     "write the reshaped value from its parts, or give the extent as a number")
+    dims = tuple(one for one in merged if one is not None)
+    bound = tuple(dim for dim, group in enumerate(groups) if set(group) & set(kept))
+    if len(bound) > 2:
+        raise NoTile("three axes or more of a tile that do not lie one behind the other in memory",
+                     "cut all but two of the axes into tiles of 1")
+    rows = {at for dim in bound[:-1] for at in groups[dim]}
+    return None, dims, bound, sum(1 for at in kept if at in rows and taken[at].size > 1)
+
+
+def _split_into(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> list[list[int]] | None:
+    """Return for each dimension of memory the dimensions of a shape that split it; None for a shape that joins dimensions."""
+    groups: list[list[int]] = []
+    at = 0
+    for extent in own:
+        group: list[int] = []
+        product: Scalar = Const(1)
+        while at < len(shape) and (not group or not same(product, extent)):
+            product = mul(product, shape[at])
+            group.append(at)
+            at += 1
+        if not group or not same(product, extent):
+            return None
+        groups.append(group)
+    return groups if at == len(shape) else None
+
+
 def _may_be_given(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> bool:
-    """Tell whether memory may be given a shape: each extent that only a run tells is one of its own."""
-    return all(isinstance(extent, Const) or any(same(extent, one) for one in own) for extent in shape)
+    """Tell whether memory may be given a shape: extents that only a run tells are its own, with as many elements between them."""
+    def parts(extents: tuple[Scalar, ...]) -> list[int | Scalar]:
+        found: list[int | Scalar] = [1]
+        for extent in extents:
+            if isinstance(extent, Const):
+                found[-1] = found[-1] * int(extent.value)      # type: ignore[operator]
+            else:
+                found += [extent, 1]
+        return found
+    given, there = parts(shape), parts(own)
+    return len(given) == len(there) and all(
+        one == other if isinstance(one, int) or isinstance(other, int) else same(one, other)
+        for one, other in zip(given, there, strict=True))
 
 
 def _between(group: list[int]) -> range:
     return range(group[0], group[-1] + 1)
 
 
-def _merged(taken: list[DimSlice], group: list[int]) -> DimSlice | None:
-    """Return neighbouring dimensions as one; None where they do not lie one behind the other."""
+def _merged(taken: list[DimSlice], group: list[int], picks: bool = False) -> DimSlice | None:
+    """Return neighbouring dimensions as one; None where they do not lie one behind the other. `picks`: the first may be of one position."""
     first = taken[group[0]]
     if len(group) == 1:
         return first
+    if picks and first.size == 1 and first.extent == Const(1):
+        rest = _merged(taken, group[1:], picks)
+        if rest is None or rest.within is not None:
+            return None
+        start = add(mul(first.start, rest.whole), rest.start)
+        return DimSlice(mul(first.whole, rest.whole), start, rest.size, rest.extent, rest.step)
     inner = 1
     for at in range(group[0] + 1, group[-1] + 1):
         one = taken[at]

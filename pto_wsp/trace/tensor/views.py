@@ -228,6 +228,9 @@ def _end(trace: TensorTrace, low: Scalar, high: Scalar, extent: Scalar, start: S
             return simplified(high)
         return s.add(low, s.minimum(Const(length), s.sub(extent, low)))
     inside = _clipped(trace, high, extent)
+    if start is not None and (most := tf.limit_of(simplified(s.sub(stop, start)))) is not None and most > 0:
+        rest = s.sub(inside if trace.is_at_most(low, inside) else s.maximum(low, inside), low)      # clipping brings ends no further apart
+        return s.add(low, s.minimum(Const(most), rest))
     rising = isinstance(start, Element) and isinstance(stop, Element) and start.tensor.id == stop.tensor.id \
         and Contract.MONOTONE in start.tensor.contracts and start.index[:-1] == stop.index[:-1] \
         and (difference(stop.index[-1], start.index[-1]) or 0) > 0
