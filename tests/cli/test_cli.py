@@ -66,7 +66,7 @@ def test_compile_inspect_and_diff_a_package(model: Path) -> None:
                                                        if path.is_file() and path.name != "manifest.json"}
 
     shown = run(model, "inspect", "package")
-    for part in ("launch 0 scaled[b]", "TMULS", "TADDS", "room x", "0     X", "proved"):
+    for part in ("launch 0 scaled[b]", "TMULS", "TADDS", "buffer x", "0     X", "proved"):
         assert part in shown, part
     alone = run(model, "inspect", "package", "--kernel", "scaled")
     assert "\nvector program scaled" in alone and "launch" not in alone

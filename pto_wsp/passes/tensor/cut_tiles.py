@@ -83,7 +83,7 @@ class _Cutting:
 
 
 @dataclass(frozen=True, slots=True)
-class _Segment:
+class _AxisLoop:
     """A part of an axis that one loop of tasks runs over: `count` tiles of `size`, from `start` on. `short`: the last may be shorter."""
 
     start: Scalar
@@ -115,7 +115,7 @@ class _GroupCut:
         asked = order.first if order is not None and isinstance(order.first, tuple) else ()
         place = {one: at for at, one in enumerate(asked)}
         self._order = sorted(group.tiled, key=lambda axis: place.get(self._names[axis], len(place)))
-        self._now: dict[Dim, _Segment] = {}
+        self._now: dict[Dim, _AxisLoop] = {}
         self._vars: dict[Dim, Var] = {}
         self._tiles: dict[int, Array] = {}
         self._again = False
@@ -127,7 +127,7 @@ class _GroupCut:
         bound = bound_of(self._group.axes, axis, self._bounds)
         return None if bound is not None and bound <= said.first else said.first
 
-    def _segments_of(self, axis: Dim) -> tuple[_Segment, ...]:
+    def _segments_of(self, axis: Dim) -> tuple[_AxisLoop, ...]:
         """Return the loops of tasks over an axis: one with a short last tile, or one for each of the sizes that the plan's `tails` has."""
         said = said_of(self._plan, "tiles", self._name, self._group, axis)
         assert said is not None and isinstance(said.first, int)
@@ -135,14 +135,14 @@ class _GroupCut:
         tails = said_of(self._plan, "tails", self._name, self._group, axis)
         sizes = [one for one in (tails.first if tails is not None and isinstance(tails.first, tuple) else ()) if isinstance(one, int)]
         if not sizes or (isinstance(extent, Const) and int(extent.value) % size == 0):
-            return (_Segment(Const(0), ceil_div(extent, Const(size)), size, True),)
-        segments: list[_Segment] = []
+            return (_AxisLoop(Const(0), ceil_div(extent, Const(size)), size, True),)
+        segments: list[_AxisLoop] = []
         start: Scalar = Const(0)
         for one in sizes:
             rest = sub(extent, start)
             last = one == sizes[-1] and one != 1
             count = ceil_div(rest, Const(one)) if last else binary(Op.FLOORDIV, rest, Const(one))
-            segments.append(_Segment(start, count, one, last))
+            segments.append(_AxisLoop(start, count, one, last))
             start = add(start, mul(count, Const(one)))
         return tuple(segments)
 
@@ -175,7 +175,7 @@ class _GroupCut:
         if self._walked is not None:
             step = self._step_of(self._walked)
             assert step is not None
-            self._now[self._walked] = _Segment(Const(0), ceil_div(group.axes.extent(self._walked), Const(step)), step, True)
+            self._now[self._walked] = _AxisLoop(Const(0), ceil_div(group.axes.extent(self._walked), Const(step)), step, True)
             self._vars[self._walked] = Var(f"{self._plain}_step", self._cutting.fresh())
         inside = self._walk_items() if self._walked is not None else [self._item(item) for item in group.items]
         for array in group.outputs:

@@ -105,7 +105,7 @@ def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupCosts:
+class DescribedGroup:
     """A group as `tile_costs` takes it. `walked`: the summed axis that may be walked in steps."""
 
     axes: tuple[TileAxis, ...]
@@ -126,7 +126,7 @@ def _leading_axes(group: KernelGroup) -> set[Dim | None]:
     return found
 
 
-def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> GroupCosts:
+def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> DescribedGroup:
     """Return a group's axes, values and operations as plain numbers; extents that the plan gives are given."""
     names = axis_names(group)
     extents = {axis: planned_extent(group.axes.extent(axis), context.sizes) for axis in (*group.tiled, *group.whole)}
@@ -209,7 +209,7 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
         visit(item, 1)
     for array in group.outputs:
         value_of(array, stored=True)
-    return GroupCosts(tuple(axes), tuple(values.values()), tuple(ops), walked)
+    return DescribedGroup(tuple(axes), tuple(values.values()), tuple(ops), walked)
 
 
 def _is_last(group: KernelGroup, axis: Dim) -> bool:

@@ -40,7 +40,7 @@ from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, made_by, users_of, with_views
-from pto_wsp.passes.tensor.group_costs import fits
+from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
@@ -257,6 +257,9 @@ class _Partition:
     def _small(self, before: KernelGroup, after: KernelGroup) -> bool:
         """Tell whether the axes that were cut before and are whole after have few elements; one that is walked now does not count."""
         now = {after.axes.axis(axis, before.axes.extent(axis)) for axis in before.tiled} - {*after.tiled, after.walked}
+        if now and any(said_of(self.plan, "tiles", "", before, axis) is not None for axis in before.tiled
+                       if after.axes.axis(axis, before.axes.extent(axis)) in now):
+            return False              # the plan has tiles of an axis that would be whole
         elements = 1
         for axis in now:
             extent = after.axes.extent(axis)
