@@ -213,7 +213,10 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
 
 
 def _is_last(group: KernelGroup, axis: Dim) -> bool:
-    """Tell whether an axis is the last dimension of a value of the group."""
-    views = [ArrayView(array) for array in group.outputs]
-    arrays = [array for statement in group.statements if isinstance(statement, Apply) for array in statement.results]
-    return any(group.axes.of_array(array)[-1:] == (axis,) for array in (*arrays, *(view.array for view in views)))
+    """Tell whether an axis is the last dimension of what the group computes or writes."""
+    for statement in group.statements:
+        if isinstance(statement, Apply) and any(group.axes.of_array(array)[-1:] == (axis,) for array in statement.results):
+            return True
+        if isinstance(statement, Put) and group.axes.of_view(statement.target)[-1:] == (axis,):
+            return True
+    return False

@@ -204,6 +204,10 @@ class _Partition:
         for item in items:
             effects |= effects_of(item)
         makes = [made for one, made in waiting.items() if one in effects.reads | effects.writes | effects.defines]
+        memory = [made for made in makes if 0 in self._users.get(_id_of(made), frozenset()) and _may_stand_first(made)]
+        makes = [made for made in makes if made not in memory]      # a result is memory, whatever kernel writes it
+        for made in memory:
+            parts.insert(0, _Cluster([waiting.pop(_id_of(made))], effects_of(made), None))
         asked = next((name for item in items if (name := self._asked_name(item))), "")
         for joined in _producers(parts, effects, asked):
             together = [part for index, part in enumerate(parts) if index in joined]
@@ -370,7 +374,7 @@ class _Partition:
         values = [array.name for statement in statements if isinstance(statement, Apply) for array in statement.results]
         written = [array.name for array in part.group.outputs] or [one.target.array.name for one in statements if isinstance(one, Put)]
         last = (written or values)[-1]
-        name = self._names.take(part.asked or last)
+        name = self._names.take(part.asked or last.removesuffix(".copy"))       # a result's copy is known by the value
         puts = [one.target.array for one in statements if isinstance(one, Put) and one.target.array.id not in part.group.local]
         alone = [array.name for array in dict.fromkeys(puts) if puts.count(array) == self._n_puts[array.id] and array.name not in values]
         self.plan = self.plan.with_choice("groups", name, "", tuple((*values, *alone) or (last,)), "")

@@ -230,7 +230,7 @@ HAND: Mapping[str, tuple[Callable[[], tuple[t.TensorFunction, list[Any]]], Mappi
     "loops": (attention, {"loops": {"j": "tasks"}}),
     "tails": (in_place, {"tiles": {"out": {"t": 16}}, "tails": {"t": (16, 4, 1)}}),
     "split": (columns, {"split": {"power": 3}}),
-    "order": (by_heads, {"order": {"out": ("t", "0")}, "tiles": {"out": {"t": 8}}}),
+    "order": (by_heads, {"order": {"out": ("0", "t")}, "tiles": {"out": {"t": 8}}}),
     "keep": (rms_norm_linear, {"keep": {"normed": "again"}, "groups": {"first": ("mul", "rowmean", "add", "sqrt", "div", "normed")},
                                "tiles": {"out": {1: 128}}}),
     "flat": (rotary, {"flat": {"out": (1,)}}),
