@@ -146,13 +146,14 @@ def emit(planned: PlannedFunction, context: TensorContext) -> EmittedModule:
 
     Raises: J310 at the user's line for a statement that has no form as tiles of a kernel.
     """
-    return _Module(planned.function).write()
+    return _Module(planned.function, context.makes_package).write()
 
 
 class _Module:
     """Prints one module."""
 
-    def __init__(self, function: TensorFunction) -> None:
+    def __init__(self, function: TensorFunction, for_device: bool) -> None:
+        self._for_device = for_device
         self._function = in_shape_of_results(with_own_results(function, of_state=True))
         self._homes = plan_scratch(self._function)
         self._limits = ExtentLimits(bounds_of_symbols(function))
@@ -217,6 +218,11 @@ class _Module:
         """Return the name of the tensor that an array is."""
         self._used |= {extent.name for extent in array.shape if isinstance(extent, SymbolRef)}
         return self._tensors[array.id]
+
+    @property
+    def has_fixed_parts(self) -> bool:
+        """Whether parts of a kernel's buffers start at constants alone."""
+        return self._for_device
 
     def scalar(self, node: Scalar) -> str:
         """Return a scalar as text of the workload."""

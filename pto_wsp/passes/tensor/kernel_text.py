@@ -61,6 +61,11 @@ class Outside(Protocol):
         """Return the name of the tensor that an array is."""
         ...
 
+    @property
+    def has_fixed_parts(self) -> bool:
+        """Whether parts of a kernel's buffers start at constants alone."""
+        ...
+
 
 @dataclass(slots=True, eq=False)
 class _Param:
@@ -578,11 +583,12 @@ class _KernelPrinter:
         targets = [self._region(self._target_of(array), 1) for array in (places, starts)]
         for target in targets:
             target.writes = True
-        count, first, row, col, chosen, at = (self.name(name) for name in ("count", "first", "row", "col", "chosen", "at"))
         small = self.dtype(DType.I32)
         rows, cols = (("1" if rank == 1 else self.scalar(table.shape[0])), self.scalar(table.shape[-1]))
+        row, col = self.name("row"), self.name("col")
         where = f"{col}, 0" if rank == 1 else f"{row}, {col}"
         number = col if rank == 1 else f"{row} * {cols} + {col}"
+        first = self.name("first")
 
         def each(*lines: str) -> None:
             depth = self._depth
@@ -593,6 +599,19 @@ class _KernelPrinter:
                 self.line(line)
             self._depth = depth
 
+        chosen, at = self.name("chosen"), self.name("at")
+        if self._outside.has_fixed_parts:      # the numbers one after the other, so that no buffer has a part for each
+            self.line(f"{first} = pto.alloc((1, 1), {small}, init=0)")
+            self.line(f"pto.store({targets[1].name}, {first}, (0, 0))")
+            self.line(f"for {at} in pto.range({n}):")
+            self._depth += 1
+            each(f"{chosen} = pto.item({source.name}, {where})", f"with pto.when({chosen} == {at}):",
+                 f"    pto.store({targets[0].name}, pto.full((1, 1), {number}, {small}), (pto.item({first}, 0, 0), 0))",
+                 f"    {first}[:] = {first} + 1")
+            self.line(f"pto.store({targets[1].name}, {first}, ({at} + 1, 0))")
+            self._depth -= 1
+            return
+        count = self.name("count")
         one = f"{count}[:, {chosen}:{chosen} + 1]"
         self.line(f"{count} = pto.alloc((1, {n}), {small}, init=0)")
         each(f"{chosen} = pto.item({source.name}, {where})", f"{one} = {one} + 1")

@@ -10,6 +10,9 @@ from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.values import dataclass
 
 
+_DEVICES = ("ascend_npu", "pto")
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedFunction:
     """A function and its plan. Each pass returns a function of the same meaning, and the plan with the choices that it made."""
@@ -33,6 +36,11 @@ class TensorContext:
     arch: Arch
     target: str
     sizes: Mapping[str, int]
+
+    @property
+    def makes_package(self) -> bool:
+        """Whether the target makes a package for a device, where kernels address their memories by constants."""
+        return self.target in _DEVICES
 
     def size_of(self, symbol: str) -> int:
         """Return the number that a symbol is planned for: 1024 unless something is said."""
