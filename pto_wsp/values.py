@@ -115,7 +115,10 @@ def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[object, ...]]:
     """Return what reads some fields as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda value: tuple([getattr(value, name) for name in names])
+    if not names:
+        return lambda value: ()
+    read = attrgetter(names[0])
+    return lambda value: (read(value),)
 
 
 def _repr_of(names: tuple[str, ...]) -> Callable[[Any], str]:
@@ -126,6 +129,8 @@ def _repr_of(names: tuple[str, ...]) -> Callable[[Any], str]:
 
 def _eq_of(compared: Callable[[Any], tuple[object, ...]]) -> Callable[[Any, Any], bool]:
     def __eq__(self: Any, other: Any) -> bool:
+        if self is other:
+            return True
         return compared(self) == compared(other) if other.__class__ is self.__class__ else NotImplemented
     return __eq__
 

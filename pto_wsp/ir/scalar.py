@@ -49,6 +49,8 @@ class Op(Enum):
     NEG = "neg"
     HASHMOD = "hashmod"   # FNV-1a-64 of lhs, mod rhs (both unsigned)
 
+    __hash__ = object.__hash__      # expressions are hashed with their operations
+
     def __repr__(self) -> str:
         return f"Op.{self.name}"
 
@@ -293,7 +295,7 @@ def binary(op: Op, lhs: Scalar, rhs: Scalar) -> Scalar:
     """Return `lhs op rhs`, folded if both are constants or one is neutral."""
     if isinstance(lhs, Const) and isinstance(rhs, Const):
         return Const(apply_binary(op, lhs.value, rhs.value))
-    if op in COMPARISONS or op in LOGICAL or not (scalar_dtype(lhs).is_integer and scalar_dtype(rhs).is_integer):
+    if op in COMPARISONS or op in LOGICAL or not (scalar_dtype(lhs) is _I64 is scalar_dtype(rhs)):
         return Binary(op, lhs, rhs)   # floats may be NaN or fractional, and bools become integers in arithmetic
     if (op in (Op.ADD, Op.SUB) and _is(rhs, 0)) or (op in (Op.MUL, Op.FLOORDIV) and _is(rhs, 1)):
         return lhs
@@ -334,11 +336,11 @@ def _split_const(node: Scalar) -> tuple[Scalar | None, int]:
     match node:
         case Const(value):
             return None, int(value)
-        case Binary(Op.ADD, base, Const(value)) if scalar_dtype(base).is_integer:
+        case Binary(Op.ADD, base, Const(value)) if scalar_dtype(base) is _I64:
             return base, int(value)
-        case Binary(Op.SUB, base, Const(value)) if scalar_dtype(base).is_integer:
+        case Binary(Op.SUB, base, Const(value)) if scalar_dtype(base) is _I64:
             return base, -int(value)
-        case Binary(Op.MUL, Binary(Op.ADD, base, Const(inner)), Const(factor)) if scalar_dtype(base).is_integer:
+        case Binary(Op.MUL, Binary(Op.ADD, base, Const(inner)), Const(factor)) if scalar_dtype(base) is _I64:
             return binary(Op.MUL, base, Const(factor)), int(inner) * int(factor)   # (i + 1) * 16 → i * 16 + 16
         case _:
             return node, 0
@@ -458,28 +460,31 @@ def _as_kind(kind: DType, value: Number) -> Number:
     return float(value) if kind.is_float else bool(value) if kind.is_bool else int(value)
 
 
+_BOOL, _F64, _I64 = DType.BOOL, DType.F64, DType.I64
+
+
 def scalar_dtype(node: Scalar) -> DType:
     """Return I64, F64 or BOOL: the dtype in which `node` is computed (of a parameter, symbol or item: the class of its dtype)."""
     match node:
         case Const(value):
-            return DType.BOOL if isinstance(value, bool) else DType.F64 if isinstance(value, float) else DType.I64
+            return _BOOL if isinstance(value, bool) else _F64 if isinstance(value, float) else _I64
+        case Binary(op, lhs, rhs):
+            if op in COMPARISONS:
+                return _BOOL
+            left, right = scalar_dtype(lhs), scalar_dtype(rhs)
+            if op is Op.DIV or left is _F64 or right is _F64:
+                return _F64
+            return _BOOL if left is right is _BOOL and op in LOGICAL else _I64
         case SymbolRef() | ParamScalar() | ItemRef():
-            return _wide(node.dtype or DType.I64)
+            return _wide(node.dtype or _I64)
         case Element():
             return _wide(node.tensor.dtype)
         case Unary(op, value):
             kind = scalar_dtype(value)
-            return DType.I64 if op is Op.NEG and kind.is_bool else kind
-        case Binary(op, lhs, rhs):
-            if op in COMPARISONS:
-                return DType.BOOL
-            kinds = {scalar_dtype(lhs), scalar_dtype(rhs)}
-            if op is Op.DIV or any(kind.is_float for kind in kinds):
-                return DType.F64
-            return DType.BOOL if all(kind.is_bool for kind in kinds) and op in LOGICAL else DType.I64
+            return _I64 if op is Op.NEG and kind is _BOOL else kind
         case Select(_, then, other):
-            kinds = {scalar_dtype(then), scalar_dtype(other)}
-            return kinds.pop() if len(kinds) == 1 else DType.F64 if any(kind.is_float for kind in kinds) else DType.I64
+            left, right = scalar_dtype(then), scalar_dtype(other)
+            return left if left is right else _F64 if left is _F64 or right is _F64 else _I64
         case Sum(_, _, _, _, body):
             return scalar_dtype(body)
         case (Var() | AxisName() | BracketIndex() | TaskIndex() | CalendarEntry() | ReplicaIndex() | ParamExtent() | DimOf() | StrideOf()
@@ -492,7 +497,7 @@ def scalar_dtype(node: Scalar) -> DType:
 
 
 def _wide(dtype: DType) -> DType:
-    return DType.F64 if dtype.is_float else DType.BOOL if dtype.is_bool else DType.I64
+    return _F64 if dtype.is_float else _BOOL if dtype.is_bool else _I64
 
 
 # -- traversal ---------------------------------------------------------------------------------------------------------
@@ -518,10 +523,11 @@ def children(node: Scalar) -> tuple[Scalar, ...]:
 
 def leaves(node: Scalar) -> tuple[Scalar, ...]:
     """Return every node of the expression that is neither an operation nor a constant (including an `Element` and its indices)."""
-    inner = tuple(leaf for child in children(node) for leaf in leaves(child))
-    if isinstance(node, Const | Unary | Binary | Select | Sum):
-        return inner
-    return (node, *inner)
+    operands = children(node)
+    if not operands:
+        return () if isinstance(node, Const) else (node,)
+    inner = tuple([leaf for child in operands for leaf in leaves(child)])
+    return inner if isinstance(node, Unary | Binary | Select | Sum) else (node, *inner)
 
 
 def substitute(node: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:

@@ -45,6 +45,9 @@ class Array:
     dtype: DType
     contracts: tuple[Contract, ...] = ()
 
+    def __hash__(self) -> int:
+        return self.id      # unique in the function, and hashed with every view
+
     @property
     def rank(self) -> int:
         """The number of dimensions."""
@@ -100,6 +103,8 @@ class ArrayView:
     @property
     def shape(self) -> Extents:
         """The extents of the view."""
+        if not self.steps:
+            return self.array.shape
         shape = list(self.array.shape)
         for step in self.steps:
             match step:

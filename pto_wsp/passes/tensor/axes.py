@@ -57,6 +57,10 @@ def statements_of(items: Iterable[Item]) -> Iterator[Statement]:
         yield from flow.leaves(item)
 
 
+def _is_one(extent: Scalar) -> bool:
+    return isinstance(extent, Const) and extent.value == 1
+
+
 class Axes:
     """The axes of a group: `items` are its statements and loops, `local` the arrays that exist in its kernel alone."""
 
@@ -66,34 +70,43 @@ class Axes:
         self._roles: dict[Dim, set[AxisRole]] = {}
         self._extents: dict[Dim, Scalar] = {}
         self._numbers: dict[ArrayView, int] = {}        # of views in dimensions: a number is compared faster
-        self._found: dict[ArrayView, tuple[Dim | None, ...]] | None = None      # by view, once all dimensions are joined
+        self._dims_of: dict[int, tuple[ArrayView, list[Dim]]] = {}     # by the Python id of a view, which is kept alive beside
+        self._joined = False
+        self._found: dict[int, tuple[ArrayView | Array, tuple[Dim | None, ...]]] = {}      # likewise, once all dimensions are joined
         for statement in statements_of(items):
             self._relate(statement)
-        self._found = {}
+        self._joined = True
 
     # -- questions -----------------------------------------------------------------------------------------------------
     def of_array(self, array: Array) -> tuple[Dim | None, ...]:
         """Return the axis of each dimension of an array that the group defines; None where the extent is 1."""
-        return tuple(None if extent == Const(1) else self.axis(("array", array.id, k), extent) for k, extent in enumerate(array.shape))
+        known = self._found.get(id(array))
+        if known is not None:
+            return known[1]
+        axes = tuple([None if _is_one(extent) else self.axis(("array", array.id, k), extent) for k, extent in enumerate(array.shape)])
+        if self._joined:
+            self._found[id(array)] = array, axes
+        return axes
 
     def of_view(self, view: ArrayView) -> tuple[Dim | None, ...]:
         """Return the axis of each dimension of a view; None where the extent is 1."""
-        if self._found is not None and (known := self._found.get(view)) is not None:
-            return known
-        axes = tuple(None if extent == Const(1) else self.axis(dim, extent)
-                     for dim, extent in zip(self._dims(view), view.shape, strict=True))
-        if self._found is not None:
-            self._found[view] = axes
+        known = self._found.get(id(view))
+        if known is not None:
+            return known[1]
+        axes = tuple([None if _is_one(extent) else self.axis(dim, extent)
+                      for dim, extent in zip(self._dims(view), view.shape, strict=True)])
+        if self._joined:
+            self._found[id(view)] = view, axes
         return axes
 
     def axis(self, dim: Dim, extent: Scalar) -> Dim:
         """Return the axis that a dimension belongs to."""
-        root = dim
-        self._parent.setdefault(dim, dim)
-        while self._parent[root] != root:
-            root = self._parent[root]
-        while self._parent[dim] != root:
-            self._parent[dim], dim = root, self._parent[dim]
+        parents = self._parent
+        root = above = parents.setdefault(dim, dim)
+        while (above := parents[root]) is not root and above != root:
+            root = above
+        while (above := parents[dim]) is not root and above != root:
+            parents[dim], dim = root, above
         known = self._extents.get(root)
         if known is None or (not isinstance(known, Const) and limit_of(known) is None):
             self._extents[root] = extent if known is None or limit_of(extent) is not None else known
@@ -110,6 +123,12 @@ class Axes:
     # -- relations -----------------------------------------------------------------------------------------------------
     def _dims(self, view: ArrayView) -> list[Dim]:
         """Return a name for each dimension of a view: that of the array's, if the group computes the array and the view keeps it whole."""
+        known = self._dims_of.get(id(view))
+        if known is None:
+            known = self._dims_of[id(view)] = view, self._new_dims(view)
+        return known[1]
+
+    def _new_dims(self, view: ArrayView) -> list[Dim]:
         if view.array.id not in self.local:
             number = self._numbers.setdefault(view, len(self._numbers))
             return [("view", number, k) for k in range(len(view.shape))]
@@ -118,7 +137,7 @@ class Axes:
         for step in view.steps:
             match step:
                 case Pick(dim, Const()):
-                    if shape[dim] != Const(1):
+                    if not _is_one(shape[dim]):
                         self._ask(dims[dim], shape[dim], AxisRole.WHOLE)
                     del dims[dim], shape[dim]
                 case Insert(dim):
@@ -136,11 +155,11 @@ class Axes:
         return dims
 
     def _ask(self, dim: Dim, extent: Scalar, role: AxisRole) -> None:
-        if extent != Const(1):
+        if not _is_one(extent):
             self._roles.setdefault(self.axis(dim, extent), set()).add(role)
 
     def _join(self, one: Dim, extent: Scalar, other: Dim, other_extent: Scalar) -> None:
-        if Const(1) in (extent, other_extent):
+        if _is_one(extent) or _is_one(other_extent):
             return
         first, second = self.axis(one, extent), self.axis(other, other_extent)
         if first != second:

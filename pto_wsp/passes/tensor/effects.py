@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from pto_wsp.ir import flow, scalar
-from pto_wsp.ir.scalar import Element, Scalar, Var
+from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
@@ -82,7 +82,14 @@ def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:
 
 def elements_in(scalars: Iterable[Scalar]) -> frozenset[int]:
     """Return the ids of the arrays of which scalars read an element."""
-    return frozenset(leaf.tensor.id for one in scalars for leaf in scalar.leaves(one) if isinstance(leaf, Element))
+    found: set[int] = set()
+    rest = [one for one in scalars if not isinstance(one, Const | SymbolRef | Var)]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, Element):
+            found.add(node.tensor.id)
+        rest.extend(scalar.children(node))
+    return frozenset(found)
 
 
 def vars_in(scalars: Iterable[Scalar]) -> frozenset[Var]:

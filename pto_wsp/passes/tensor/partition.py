@@ -129,10 +129,9 @@ class _Cluster:
     group: KernelGroup | None
     asked: str = ""      # the name that the user gave
 
-    def take(self, items: Iterable[Item], group: KernelGroup) -> None:
-        for item in items:
-            self.items.append(item)
-            self.effects |= effects_of(item)
+    def take(self, items: Iterable[Item], effects: Effects, group: KernelGroup) -> None:
+        self.items.extend(items)
+        self.effects |= effects
         self.group = group
 
 
@@ -144,6 +143,7 @@ class _Partition:
         self._bounds = bounds_of_symbols(function)
         self._facts = GroupFacts(self._users, self._bounds, again_in(plan))
         self._names = Names()
+        self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside
         self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
         self._apart: dict[str, Sequence[Item]] = {}      # of the body at hand: statements that could not join their group at once
         self._n_puts = Counter(one.target.array.id for one in statements_of(function.body.items) if isinstance(one, Put))
@@ -168,7 +168,7 @@ class _Partition:
             if taken is None and isinstance(item, flow.Do):
                 self._place(parts, waiting, [item])
             elif taken is None:
-                effects = effects_of(item)
+                effects = self._effects_of((item,))
                 for one in [one for one in waiting if one in effects.reads | effects.writes]:
                     self._stand_alone(parts, waiting.pop(one))
                 inside = flow.with_bodies(item, self.divided)
@@ -183,6 +183,16 @@ class _Partition:
         self._apart = outside
         return replace(body, items=tuple(item for part in parts for item in self._marked(part)))
 
+    def _effects_of(self, items: Iterable[Item]) -> Effects:
+        """Return the effects of items, each of which is looked at once."""
+        found = Effects()
+        for item in items:
+            known = self._effects.get(id(item))
+            if known is None:
+                known = self._effects[id(item)] = item, effects_of(item)
+            found |= known[1]
+        return found
+
     def _stand_alone(self, parts: list[_Cluster], item: Item) -> None:
         """Put a `Make` in front of everything that uses the state, where no kernel alone uses it; a kernel of its own fills the memory."""
         assert isinstance(item, flow.Do) and isinstance(item.leaf, Make)
@@ -195,14 +205,12 @@ class _Partition:
             group = group_of([flow.Do(fill)], self._facts)
             assert group is not None
             cluster = _Cluster([], Effects(), None, f"{made.array.name}.fill")
-            cluster.take([flow.Do(fill)], group)
+            cluster.take(group.items, effects_of(group.items[0]), group)
             parts.append(cluster)
 
     def _place(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item]) -> bool:
         """Put statements into the last part that they must follow, or behind all parts; return whether they form a group at all."""
-        effects = Effects()
-        for item in items:
-            effects |= effects_of(item)
+        effects = self._effects_of(items)
         makes = [made for one, made in waiting.items() if one in effects.reads | effects.writes | effects.defines]
         memory = [made for made in makes if 0 in self._users.get(_id_of(made), frozenset()) and _may_stand_first(made)]
         makes = [made for made in makes if made not in memory]      # a result is memory, whatever kernel writes it
@@ -222,7 +230,7 @@ class _Partition:
                     waiting.pop(_id_of(made))
                 last = together[-1]
                 last.items = [one for part in together for one in part.items]
-                last.take((*makes, *items), group)
+                last.take((*makes, *items), self._effects_of(makes) | effects, group)
                 for part in together[:-1]:
                     last.effects |= part.effects
                     parts.remove(part)
@@ -242,7 +250,7 @@ class _Partition:
         for made in makes:
             waiting.pop(_id_of(made))
         part = _Cluster([], Effects(), None, asked)
-        part.take((*makes, *items), group)
+        part.take((*makes, *items), self._effects_of(makes) | effects, group)
         parts.append(part)
         return True
 
@@ -250,8 +258,10 @@ class _Partition:
         """Tell whether joining keeps tasks small and many: a small tile of everything fits, and no axis that was cut is whole now."""
         if any(one.walked is not None and after.walked is None for one in before) or not self._fits(after):
             return False
+        if not all(self._small(one, after) for one in before):
+            return False
         alone = group_of(items, self._facts)
-        return all(self._small(one, after) for one in (*before, *(() if alone is None else (alone,))))
+        return alone is None or self._small(alone, after)
 
     def _fits(self, group: KernelGroup) -> bool:
         if self._context.arch.neutral or self._context.arch.cores.shared:
@@ -292,7 +302,7 @@ class _Partition:
 
     def _taken_along(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
                      done: set[int]) -> set[int] | None:
-        first = effects_of(items[position])
+        first = self._effects_of(items[position:position + 1])
         placed = {_id_of(item) for part in parts for item in part.items if part.group is not None} - {-1}
         state = {one for one in first.writes if one in waiting or one in placed}
         if not state or not first.writes <= state | first.defines:
@@ -301,7 +311,7 @@ class _Partition:
         for later in range(position + 1, len(items)):
             if later in done or made_by(items[later]) is not None:
                 continue
-            effects = effects_of(items[later])
+            effects = self._effects_of(items[later:later + 1])
             if not (effects.reads | effects.writes) & state:
                 between |= effects
                 continue
@@ -314,7 +324,7 @@ class _Partition:
             id(statement) for part in parts if part.group is not None for statement in statements_of(part.items)}
         if any(not self._users.get(one, frozenset()) <= own for one in state):
             return None
-        touched = frozenset[int]().union(*(effects_of(item).writes for item in members))
+        touched = self._effects_of(members).writes
         later_makes = [at for at in range(position + 1, len(items)) if _id_of(items[at]) in touched - {-1}]
         if any(not _may_stand_first(items[at]) for at in later_makes):
             return None

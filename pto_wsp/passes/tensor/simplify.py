@@ -66,6 +66,8 @@ def _with_simple(view: t.ArrayView) -> t.ArrayView:
 
 def _simple(node: Scalar) -> Scalar:
     """Return a scalar with its numbers folded: a whole number as a polynomial, a comparison decided where its sides differ by a number."""
+    if isinstance(node, Const | s.SymbolRef):
+        return node
     if s.scalar_dtype(node).is_integer:
         return simplified(node)
     node = s.substitute(node, lambda inner: simplified(inner) if s.scalar_dtype(inner).is_integer else None)
@@ -226,7 +228,7 @@ def _number(node: Scalar, values: _Values) -> Scalar:
             if not found.steps:
                 return Element(found.array.ref, tuple(_number(at, values) for at in inner.index))
         return None
-    return s.substitute(node, change)
+    return s.substitute(node, change) if elements_in((node,)) & values.known.keys() else node
 
 
 def _reading(statement: t.Statement, values: _Values) -> t.Statement:

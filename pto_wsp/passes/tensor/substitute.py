@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from operator import is_
 
 from pto_wsp.ir import flow, scalar
 from pto_wsp.ir.scalar import Scalar
@@ -21,10 +22,20 @@ def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: boo
     def change(node: Scalar) -> Scalar:
         return node if shapes_only else given(node)
 
+    arrays: dict[int, tuple[Array, Array]] = {}      # by Python id, before and after: one array stands in many views
+
     def array(one: Array) -> Array:
-        return replace(one, shape=tuple(map(given, one.shape)))
+        known = arrays.get(id(one))
+        if known is not None:
+            return known[1]
+        shape = tuple(map(given, one.shape))
+        changed = one if all(map(is_, shape, one.shape)) else replace(one, shape=shape)
+        arrays[id(one)] = one, changed
+        return changed
 
     def step(one: ArrayStep) -> ArrayStep:
+        if shapes_only and not isinstance(one, Refold):
+            return one
         match one:
             case Pick(dim, index):
                 return Pick(dim, change(index))
@@ -38,7 +49,8 @@ def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: boo
                 return one
 
     def view(one: ArrayView) -> ArrayView:
-        return ArrayView(array(one.array), tuple(map(step, one.steps)))
+        found, steps = array(one.array), tuple(map(step, one.steps))
+        return one if found is one.array and all(map(is_, steps, one.steps)) else ArrayView(found, steps)
 
     def operand(one: Operand) -> Operand:
         return view(one) if isinstance(one, ArrayView) else change(one)
@@ -46,7 +58,9 @@ def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: boo
     def statement(one: Statement) -> Statement:
         match one:
             case Apply(_, operands, results):
-                return replace(one, operands=tuple(map(operand, operands)), results=tuple(map(array, results)))
+                read, made = tuple(map(operand, operands)), tuple(map(array, results))
+                same = all(map(is_, read, operands)) and all(map(is_, made, results))
+                return one if same else replace(one, operands=read, results=made)
             case Make():
                 return replace(one, array=array(one.array))
             case Put(target, value, table):
