@@ -339,3 +339,22 @@ def test_passes_and_sizes_that_are_none_are_refused() -> None:
     assert refused(shifted.using, plans=3).code == "J121"
     assert refused(shifted.using, arch="ascend").code == "C115"
     assert refused(lambda: shifted.foo).code == "T211"
+
+
+def test_tasks_that_write_through_an_injective_parameter_have_no_order() -> None:
+    @jit
+    def append(x: Tensor["t", 8, F32], slots: Injective[Tensor["t", DType.I32]], cache: InOut[Tensor["rows", 8, F32]]):
+        cache[slots] = x * 2.0
+
+    @jit
+    def added(x: Tensor["t", 8, F32], slots: Tensor["t", DType.I32], cache: InOut[Tensor["rows", 8, F32]]):
+        np.add.at(cache, slots, x)
+
+    x, cache = np.ones((5, 8), np.float32), np.zeros((9, 8), np.float32)
+    append(x, np.array([3, 0, 8, 1, 7], np.int32), cache)
+    assert cache[:, 0].tolist() == [2, 2, 0, 2, 0, 0, 0, 2, 2]
+    assert "P.seq" not in append.lower().source()
+    assert any("proved: races on `cache`" in str(check) for check in append.lower().compile().checks)
+    assert "P.seq" in added.lower().source()
+    added(x, np.array([3, 3, 8, 3, 7], np.int32), cache)
+    assert cache[:, 0].tolist() == [2, 2, 0, 5, 0, 0, 0, 3, 3]

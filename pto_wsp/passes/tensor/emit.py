@@ -14,6 +14,7 @@ import keyword
 import linecache
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
@@ -275,7 +276,7 @@ class _Module:
             body = substituted(body, {loop.var: position})
             self._homes.adopt(body)
             self._keep.append(body)
-        head = f"for {name} in {'P.seq' if loop.ordered or _writes_by_table(body) else 'P'}({self.scalar(count)}):"
+        head = f"for {name} in {'P.seq' if loop.ordered or _writes_by_table(body, self._given) else 'P'}({self.scalar(count)}):"
         inside = self._tasks(body, depth + 1, inner, {**variables, loop.var: name})
         self._variables = variables
         return [ModuleLine(head, depth, loop.span if loop.span != UNKNOWN else _first_span(inside)), *inside]
@@ -464,8 +465,11 @@ def _defined(leaf: Any) -> Iterable[Array]:
 
 
 
-def _writes_by_table(body: Body) -> bool:
-    return any(isinstance(leaf, Put) and leaf.table is not None for leaf in flow.leaves(body))
+def _writes_by_table(body: Body, params: AbstractSet[int]) -> bool:
+    """Tell whether tasks write through a table that is not proved to lead each to rows of its own: a parameter that is Injective is."""
+    return any(isinstance(leaf, Put) and leaf.table is not None
+               and (leaf.add or leaf.table.array.id not in params or Contract.INJECTIVE not in leaf.table.array.contracts)
+               for leaf in flow.leaves(body))
 
 
 def _first_span(lines: Sequence[ModuleLine]) -> Span:

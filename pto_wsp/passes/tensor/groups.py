@@ -141,7 +141,8 @@ def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: f
             return False
     through = {one.target.array.id for one in statements if isinstance(one, Put) and one.table is not None} - inside
     for statement in statements:
-        if any(view.array.id in through or view != written.get(view.array.id, view) for view in views_read(statement)):
+        added = statement.target if isinstance(statement, Put) and statement.add else None      # read where it is written, in one step
+        if any(view.array.id in through or view != written.get(view.array.id, view) for view in views_read(statement) if view is not added):
             return False
         if elements_in(scalars_of(statement)) & (written.keys() | inside):
             return False

@@ -9,7 +9,6 @@ from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.values import dataclass
 
-
 _DEVICES = ("ascend_npu", "pto")
 
 
