@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, evaluate, sub
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, limit_of, views_read
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, arrays_defined, limit_of, views_read
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
@@ -114,6 +114,18 @@ class DescribedGroup:
     walked: Dim | None
 
 
+def _crowding_axes(group: KernelGroup, columns: Dim | None) -> set[Dim | None]:
+    """Return the axes that stand in a value beside the columns and an axis that an operation needs whole: no tile has three axes."""
+    whole = {axis for axis in group.whole if AxisRole.WHOLE in group.axes.roles(axis)}
+    found: set[Dim | None] = set()
+    for statement in group.statements:
+        for view in (*views_read(statement), *(ArrayView(array) for array in arrays_defined(statement))):
+            axes = set(group.axes.of_view(view))
+            if columns in axes and columns is not None and axes & whole:
+                found |= axes - {columns}
+    return found
+
+
 def _leading_axes(group: KernelGroup) -> set[Dim | None]:
     """Return the axes in front of the two that a product, a sum of columns or a movement works on: a task has one position of these."""
     found: set[Dim | None] = set()
@@ -141,7 +153,8 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
         return said.first if said is not None and isinstance(said.first, int) else None
 
     leading = _leading_axes(group)
-    rows = max((axis for axis in group.tiled if axis != columns and axis not in leading), default=None,
+    crowded = _crowding_axes(group, columns)
+    rows = max((axis for axis in group.tiled if axis != columns and axis not in leading and axis not in crowded), default=None,
                key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis]))
 
     def axis_of(axis: Dim, key: str) -> TileAxis:

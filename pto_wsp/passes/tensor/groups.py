@@ -73,6 +73,8 @@ def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
         every = _all_axes(axes, statements)
     except Crooked:
         return None
+    if _turned_on_itself(axes, statements):
+        return None
     free = {axis for axis in every if not axes.roles(axis) & {AxisRole.SUMMED, AxisRole.WHOLE}}
     if not results:
         shown = [axes.of_view(statement.value) for statement in statements if isinstance(statement, Show)]
@@ -171,6 +173,19 @@ def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
         if any(elements_in((one,)) and vars_in((one,)) & loops for one in scalars):
             return False
     return True
+
+
+def _turned_on_itself(axes: Axes, statements: Iterable[Statement]) -> bool:
+    """Tell whether one axis is two dimensions of a value, as of `n[:, None] < n`: a tile of it would be a block on the diagonal alone."""
+    for statement in statements:
+        views = [*views_read(statement), *(ArrayView(array) for array in arrays_defined(statement))]
+        if isinstance(statement, Put):
+            views.append(statement.target)
+        for view in views:
+            found = [axis for axis in axes.of_view(view) if axis is not None]
+            if len(set(found)) < len(found):
+                return True
+    return False
 
 
 def _all_axes(axes: Axes, statements: Iterable[Statement]) -> set[Dim]:
