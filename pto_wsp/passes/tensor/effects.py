@@ -83,7 +83,7 @@ def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:
 def elements_in(scalars: Iterable[Scalar]) -> frozenset[int]:
     """Return the ids of the arrays of which scalars read an element."""
     found: set[int] = set()
-    rest = [one for one in scalars if not isinstance(one, Const | SymbolRef | Var)]
+    rest: list[Scalar] = [one for one in scalars if not isinstance(one, Const | SymbolRef | Var)]
     while rest:
         node = rest.pop()
         if isinstance(node, Element):
