@@ -39,6 +39,7 @@ from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
+from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, made_by, users_of, with_views
 from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
@@ -50,7 +51,8 @@ from pto_wsp.values import dataclass
 
 def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function with its statements in groups, and the plan with `groups` and `loops`."""
-    function = replace(planned.function, body=with_tile_cuts(planned.function.body))
+    function = replace(planned.function, body=with_copied_reshapes(planned.function))
+    function = replace(function, body=with_tile_cuts(function.body))
     work = _Partition(function, planned.plan, context)
     body = work.divided(function.body)
     if again_in(planned.plan):
