@@ -15,11 +15,13 @@ from collections.abc import Sequence
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.extents import divided, same, simplified
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Scalar, Var
 from pto_wsp.ir.tensor_function import (
     Array,
     ArrayView,
     Body,
+    BodyNote,
     Extents,
     Insert,
     Item,
@@ -71,6 +73,7 @@ def common_parts(one: Extents, other: Extents) -> Extents | None:
 class _Copying:
     def __init__(self, function: TensorFunction) -> None:
         self._next = highest_id(function)
+        self._names = Names()
 
     def _fresh(self) -> int:
         self._next += 1
@@ -106,13 +109,13 @@ class _Copying:
 
     def _copied(self, view: ArrayView, leaf: Statement, items: list[Item]) -> ArrayView:
         """Return an array of its own with what a view has."""
-        copy = Array(self._fresh(), _name_of(leaf, "part"), view.shape, view.dtype)
+        copy = Array(self._fresh(), self._names.take(_name_of(leaf, "part")), view.shape, view.dtype)
         items += [flow.Do(Make(copy, None, leaf.span)), flow.Do(Put(ArrayView(copy), view, span=leaf.span))]
         return ArrayView(copy)
 
     def _refolded(self, source: ArrayView, shape: Extents, parts: Extents, span: Span, items: list[Item]) -> ArrayView:
         """Return an array of another shape with the elements of `source`, copied in blocks of `parts`."""
-        copy = Array(self._fresh(), f"{source.array.name}.reshaped", shape, source.dtype)
+        copy = Array(self._fresh(), self._names.take(f"{source.array.name}.reshaped"), shape, source.dtype)
         items.append(flow.Do(Make(copy, None, span)))
         to, of = ArrayView(copy).then(Refold(parts)), source.then(Refold(parts))
         n_picked = max((_picked(parts, whole) for whole in (shape, source.array.shape)), default=0)
@@ -124,7 +127,7 @@ class _Copying:
         item: Item = flow.Do(Put(to, of, span=span))
         for var, extent in reversed(loops):
             inside: Body = flow.Sequence((item,))
-            item = flow.Loop(var, Const(0), extent, Const(1), False, inside, None, span=span)
+            item = flow.Loop(var, Const(0), extent, Const(1), False, inside, BodyNote(), span=span)
         items.append(item)
         return ArrayView(copy)
 

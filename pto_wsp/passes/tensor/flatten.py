@@ -371,20 +371,25 @@ def _grouped_in_memory(taken: list[DimSlice], kept: list[int], own: tuple[Scalar
 
 
 def split_into(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> list[list[int]] | None:
-    """Return for each dimension of memory the dimensions of a shape that split it; None for a shape that joins dimensions."""
+    """Return for each dimension of memory the dimensions of a shape that split it; None for a shape that joins dimensions. One of extent 1
+    may have none.
+    """
     groups: list[list[int]] = []
     at = 0
     for extent in own:
         group: list[int] = []
         product: Scalar = Const(1)
-        while at < len(shape) and (not group or not same(product, extent)):
+        while at < len(shape) and (not group or not same(product, extent)) and (extent != Const(1) or shape[at] == Const(1)):
             product = mul(product, shape[at])
             group.append(at)
             at += 1
-        if not group or not same(product, extent):
+        if not same(product, extent):
             return None
         groups.append(group)
-    return groups if at == len(shape) else None
+    if any(one != Const(1) for one in shape[at:]) or not groups:
+        return None
+    groups[-1] += range(at, len(shape))
+    return groups
 
 
 def may_be_given(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> bool:
@@ -409,6 +414,8 @@ def _between(group: list[int]) -> range:
 
 def _merged(taken: list[DimSlice], group: list[int], picks: bool = False) -> DimSlice | None:
     """Return neighbouring dimensions as one; None where they do not lie one behind the other. `picks`: the first may be of one position."""
+    if not group:
+        return DimSlice(Const(1), Const(0), 1, Const(1))
     first = taken[group[0]]
     if len(group) == 1:
         return first
