@@ -143,7 +143,7 @@ class _Partition:
         self._context = context
         self._users = users_of(function)
         self._bounds = bounds_of_symbols(function)
-        self._facts = GroupFacts(self._users, self._bounds, again_in(plan))
+        self._facts = GroupFacts(self._users, self._bounds, again_in(plan), not context.has_parts)
         self._names = Names()
         self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside
         self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
@@ -424,8 +424,11 @@ _WHOLE = 1 << 14      # elements along axes that may be whole in a task for the 
 
 
 def _asked_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
-    return {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
-            if entry.key == "groups" and isinstance(entry.value, tuple)}
+    """Return by the name of a group the values that the plan gives it. State whose parts several groups write is no value of one."""
+    groups = {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
+              if entry.key == "groups" and isinstance(entry.value, tuple)}
+    counts = Counter(value for values in groups.values() for value in set(values))
+    return {name: tuple(value for value in values if counts[value] == 1) for name, values in groups.items()}
 
 
 def _named(statement: Statement) -> tuple[Array, ...]:
