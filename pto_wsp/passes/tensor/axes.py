@@ -35,6 +35,7 @@ from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
+from pto_wsp.passes.tensor.flatten import may_be_given, split_into
 
 Dim: TypeAlias = tuple[object, ...]     # a dimension: ("array", id, k) of an array of the group, ("view", n, k) of the n-th view it reads
 
@@ -131,7 +132,10 @@ class Axes:
     def _new_dims(self, view: ArrayView) -> list[Dim]:
         if view.array.id not in self.local:
             number = self._numbers.setdefault(view, len(self._numbers))
-            return [("view", number, k) for k in range(len(view.shape))]
+            named: list[Dim] = [("view", number, k) for k in range(len(view.shape))]
+            for k in _behind_a_split(view):
+                self._ask(named[k], view.shape[k], AxisRole.WHOLE)
+            return named
         dims: list[Dim] = [("array", view.array.id, k) for k in range(view.array.rank)]
         shape = list(view.array.shape)
         for step in view.steps:
@@ -260,6 +264,32 @@ class Axes:
                 for value in everything:
                     for k in range(len(self._named(value))):
                         self._ask_of(value, k, AxisRole.WHOLE)
+
+
+def _behind_a_split(view: ArrayView) -> list[int]:
+    """Return the dimensions of a view that are inner parts of a dimension of memory, which has an extent that is a symbol: a tile has
+    all of them, so that it lies in memory in one piece.
+    """
+    place = max((at for at, step in enumerate(view.steps) if isinstance(step, Refold)), default=None)
+    if place is None:
+        return []
+    refold = view.steps[place]
+    assert isinstance(refold, Refold)
+    if may_be_given(refold.shape, view.array.shape) or (groups := split_into(refold.shape, view.array.shape)) is None:
+        return []
+    inner = {at for group in groups for at in group[1:] if isinstance(refold.shape[at], Const)}
+    dims = list(range(len(refold.shape)))
+    for step in view.steps[place + 1:]:
+        match step:
+            case Pick(dim):
+                del dims[dim]
+            case Insert(dim):
+                dims.insert(dim, -1)
+            case Permute(order):
+                dims = [dims[k] for k in order]
+            case _:
+                pass
+    return [k for k, dim in enumerate(dims) if dim in inner]
 
 
 # the operations that no kernel has, by name

@@ -327,7 +327,7 @@ def _grouped(taken: list[DimSlice], kept: list[int], own: tuple[Scalar, ...], re
         return reshaped, tuple(taken), (kept[0], len(taken) - 1), 0          # one of the columns
     if len(kept) == 1 and kept[0] + 1 < len(taken) and taken[kept[0] + 1].whole == Const(1):
         return reshaped, tuple(taken), (kept[0], kept[0] + 1), int(taken[kept[0]].size > 1)      # a column
-    if reshaped is not None and not _may_be_given(reshaped, own):
+    if reshaped is not None and not may_be_given(reshaped, own):
         return _grouped_in_memory(taken, kept, own)
     if len(kept) <= 2:
         return reshaped, tuple(taken), tuple(kept), sum(1 for at in kept[:-1] if taken[at].size > 1)
@@ -339,7 +339,7 @@ def _grouped(taken: list[DimSlice], kept: list[int], own: tuple[Scalar, ...], re
         left = [at for at in range(len(taken)) if at not in inner]
         dims = tuple(rows if at == kept[0] else columns if at == kept[split] else taken[at] for at in left)
         shape = tuple(one.whole for one in dims)
-        if not _may_be_given(shape, own):
+        if not may_be_given(shape, own):
             continue
         same_shape = len(shape) == len(own) and all(map(same, shape, own))
         return (None if same_shape else shape, dims, (left.index(kept[0]), left.index(kept[split])),
@@ -356,7 +356,7 @@ def _grouped_in_memory(taken: list[DimSlice], kept: list[int], own: tuple[Scalar
 
             each of (t * 2, 64), as (t, 2, 64)[i]        each[i * 2:i * 2 + 2]
     """
-    groups = _split_into(tuple(one.whole for one in taken), own)
+    groups = split_into(tuple(one.whole for one in taken), own)
     merged = None if groups is None else [_merged(taken, group, picks=True) for group in groups]
     if groups is None or merged is None or None in merged:
         raise NoTile("a reshape that joins an axis whose extent is a symbol with other axes",
@@ -370,24 +370,29 @@ def _grouped_in_memory(taken: list[DimSlice], kept: list[int], own: tuple[Scalar
     return None, dims, bound, sum(1 for at in kept if at in rows and taken[at].size > 1)
 
 
-def _split_into(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> list[list[int]] | None:
-    """Return for each dimension of memory the dimensions of a shape that split it; None for a shape that joins dimensions."""
+def split_into(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> list[list[int]] | None:
+    """Return for each dimension of memory the dimensions of a shape that split it; None for a shape that joins dimensions. One of extent 1
+    may have none.
+    """
     groups: list[list[int]] = []
     at = 0
     for extent in own:
         group: list[int] = []
         product: Scalar = Const(1)
-        while at < len(shape) and (not group or not same(product, extent)):
+        while at < len(shape) and (not group or not same(product, extent)) and (extent != Const(1) or shape[at] == Const(1)):
             product = mul(product, shape[at])
             group.append(at)
             at += 1
-        if not group or not same(product, extent):
+        if not same(product, extent):
             return None
         groups.append(group)
-    return groups if at == len(shape) else None
+    if any(one != Const(1) for one in shape[at:]) or not groups:
+        return None
+    groups[-1] += range(at, len(shape))
+    return groups
 
 
-def _may_be_given(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> bool:
+def may_be_given(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> bool:
     """Tell whether memory may be given a shape: extents that only a run tells are its own, with as many elements between them."""
     def parts(extents: tuple[Scalar, ...]) -> list[int | Scalar]:
         found: list[int | Scalar] = [1]
@@ -409,6 +414,8 @@ def _between(group: list[int]) -> range:
 
 def _merged(taken: list[DimSlice], group: list[int], picks: bool = False) -> DimSlice | None:
     """Return neighbouring dimensions as one; None where they do not lie one behind the other. `picks`: the first may be of one position."""
+    if not group:
+        return DimSlice(Const(1), Const(0), 1, Const(1))
     first = taken[group[0]]
     if len(group) == 1:
         return first

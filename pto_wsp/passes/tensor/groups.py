@@ -7,15 +7,30 @@ has the axis is computed step by step, and sums are carried from step to step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, arrays_defined, limit_of, views_read
+from pto_wsp.ir.tensor_function import (
+    Apply,
+    Array,
+    ArrayView,
+    Insert,
+    Item,
+    Make,
+    Put,
+    Show,
+    Statement,
+    TileCut,
+    arrays_defined,
+    limit_of,
+    views_read,
+)
+from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
-from pto_wsp.passes.tensor.effects import elements_in, scalars_of, vars_in
+from pto_wsp.passes.tensor.effects import elements_in, scalars_of, vars_in, views_of
 from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.values import dataclass
 
@@ -47,12 +62,13 @@ class KernelGroup:
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
     """What decides beside the statements: `users` of arrays (`effects.users_of`), the largest numbers that symbols may be, by name, and the
-    values that each task may compute again, as the plan says.
+    values that each task may compute again, as the plan says. `whole_values`: kernels of the target have no parts of a buffer's columns.
     """
 
     users: Mapping[int, frozenset[int]]
     bounds: Mapping[str, int]
     again: frozenset[str] = frozenset()
+    whole_values: bool = False
 
 
 def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
@@ -64,7 +80,7 @@ def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
     values = {array.id for statement in statements if isinstance(statement, Apply) for array in statement.results}
     inside = frozenset(one for one in defined if one in values or users.get(one, frozenset()) <= own)
     outputs = tuple(array for one, array in defined.items() if one in values and not users.get(one, frozenset()) <= own)
-    if not _may_share(items, statements, inside):
+    if not _may_share(items, statements, inside) or (facts.whole_values and any(map(_takes_columns, _views_of(statements, inside)))):
         return None
     try:
         axes = Axes(items, inside)
@@ -151,6 +167,28 @@ def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: f
         if isinstance(statement, Make) and statement.array.id not in inside:
             return False
     return all(may_be_inside(item, inside) for item in items if not isinstance(item, flow.Do))
+
+
+def _views_of(statements: Sequence[Statement], inside: frozenset[int]) -> Iterator[ArrayView]:
+    return (view for statement in statements for view in views_of(statement) if view.array.id in inside)
+
+
+def _takes_columns(view: ArrayView) -> bool:
+    """Tell whether a view takes a part of the last axis of its array."""
+    last = view.array.rank - 1
+    for step in view.steps:
+        match step:
+            case Pick(dim) | Cut(dim) | TileCut(dim) if dim == last:
+                return True
+            case Pick():
+                last -= 1
+            case Insert(dim):
+                last += dim <= last
+            case Permute(order):
+                last = order.index(last)
+            case _:
+                pass
+    return False
 
 
 def _is_rows_of(statement: Statement) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.ir import flow
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, substitute
 from pto_wsp.ir.tensor_function import Array, ArrayStep, ArrayView, Insert, Item, Make, Put, Statement, TensorFunction, arrays_defined
 from pto_wsp.ir.view import Pick
@@ -32,7 +33,7 @@ def with_own_results(function: TensorFunction, of_state: bool = False) -> Tensor
     taken: set[int] = set()
     results: list[ArrayView] = []
     items: list[Item] = list(function.body.items)
-    next_id = highest_id(function)
+    next_id, names = highest_id(function), Names()
     for view in function.results:
         array = view.array
         if array.id in body - taken and _reshapes_only(view) and (not of_state or not view.steps or array.id in state):
@@ -40,7 +41,7 @@ def with_own_results(function: TensorFunction, of_state: bool = False) -> Tensor
             results.append(view)
             continue
         next_id += 1
-        copy = Array(next_id, f"{array.name}.copy", view.shape, array.dtype)
+        copy = Array(next_id, names.take(f"{array.name}.copy"), view.shape, array.dtype)
         items += [flow.Do(Make(copy, None, function.span)), flow.Do(Put(ArrayView(copy), view, span=function.span))]
         results.append(ArrayView(copy))
     return replace(function, body=replace(function.body, items=tuple(items)), results=tuple(results))

@@ -39,6 +39,7 @@ from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
+from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, made_by, users_of, with_views
 from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
@@ -50,7 +51,8 @@ from pto_wsp.values import dataclass
 
 def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function with its statements in groups, and the plan with `groups` and `loops`."""
-    function = replace(planned.function, body=with_tile_cuts(planned.function.body))
+    function = replace(planned.function, body=with_copied_reshapes(planned.function))
+    function = replace(function, body=with_tile_cuts(function.body))
     work = _Partition(function, planned.plan, context)
     body = work.divided(function.body)
     if again_in(planned.plan):
@@ -141,7 +143,7 @@ class _Partition:
         self._context = context
         self._users = users_of(function)
         self._bounds = bounds_of_symbols(function)
-        self._facts = GroupFacts(self._users, self._bounds, again_in(plan))
+        self._facts = GroupFacts(self._users, self._bounds, again_in(plan), not context.has_parts)
         self._names = Names()
         self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside
         self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
@@ -422,8 +424,11 @@ _WHOLE = 1 << 14      # elements along axes that may be whole in a task for the 
 
 
 def _asked_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
-    return {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
-            if entry.key == "groups" and isinstance(entry.value, tuple)}
+    """Return by the name of a group the values that the plan gives it. State whose parts several groups write is no value of one."""
+    groups = {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
+              if entry.key == "groups" and isinstance(entry.value, tuple)}
+    counts = Counter(value for values in groups.values() for value in set(values))
+    return {name: tuple(value for value in values if counts[value] == 1) for name, values in groups.items()}
 
 
 def _named(statement: Statement) -> tuple[Array, ...]:

@@ -10,6 +10,7 @@ from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.values import dataclass
 
 _DEVICES = ("ascend_npu", "pto")
+_WITHOUT_PARTS = ("pto",)      # buffers have no addresses there
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class TensorContext:
     def makes_package(self) -> bool:
         """Whether the target makes a package for a device, where kernels address their memories by constants."""
         return self.target in _DEVICES
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether kernels of the target may take a part of the columns of a buffer."""
+        return self.target not in _WITHOUT_PARTS
 
     def size_of(self, symbol: str) -> int:
         """Return the number that a symbol is planned for: 1024 unless something is said."""
