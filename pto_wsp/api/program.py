@@ -26,6 +26,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.calls import user_call, user_calls
 from pto_wsp.check.verdict import CheckList
 from pto_wsp.errors import ArtifactFolderError, BindingError, LoadError, ProgramStateError, PtoError, ThreadStartError
+from pto_wsp.ir.mesh import OverRanks
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.rewrite import Canonical
 from pto_wsp.ir.scalar import Scalar
@@ -702,14 +703,26 @@ class Wishes(TypedDict):
     options: Mapping[str, object]
 
 
-def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, **asked: Unpack[Wishes]) -> Program:
-    """Return the program of a workload and its tensors.
+def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, ranks: OverRanks | None = None,
+                    **asked: Unpack[Wishes]) -> Program:
+    """Return the program of a workload and its tensors; `ranks`: over processes, for the rank of this one.
 
     Raises: the errors of compiling, at the user's line.
     """
-    with _at_the_users_line(), step(f"compile {canonical.workload.name}"):
-        compiled = compile_workload(_asked(canonical, tensors, schedule, asked))
-    wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in compiled.plan.tensors]
+    name = canonical.workload.name
+
+    def compile_here() -> Compiled:
+        with step(f"compile {name}"):
+            return compile_workload(_asked(canonical, tensors, schedule, asked))
+
+    with _at_the_users_line():
+        peers = None if ranks is None else doors.late_module("pto_wsp.api.over_mpi").peers_for(ranks, name)
+        compiled = compile_here() if peers is None else doors.late_module("pto_wsp.api.over_mpi").compile_together(peers, name, compile_here)
+        wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in compiled.plan.tensors]
+        if peers is not None:
+            compiled = doors.late_module("pto_wsp.api.over_mpi").for_rank(compiled, wrapped, peers, ranks)
+    if peers is not None:
+        return Program(compiled, wrapped, sizes=sizes_of(canonical, compiled.plan, tensors))
     events = [(number, event) for number, known in enumerate(canonical.events) if (event := live_event(known)) is not None]
     channels = [channel for known in canonical.channels if (channel := live_channel(known)) is not None]
     return Program(compiled, wrapped, events, channels,

@@ -21,7 +21,7 @@ from pto_wsp.errors import (
 )
 from pto_wsp.ir import codec, flow
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.mesh import Mesh
+from pto_wsp.ir.mesh import Mesh, OverRanks
 from pto_wsp.ir.rewrite import Canonical, canonical, free_handles, free_vars, with_fresh_ids
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.text import print_workload
@@ -218,7 +218,8 @@ class Workload(Scheduled, doors.Displayed):
     # -- compiling -----------------------------------------------------------------------------------------------------
 
     def compile(self, target: str = "cpu_sim", arch: object = None, strict: bool = True,
-                passes: Passes = None, *, mesh: Mesh | None = None, **options: object) -> Program:
+                passes: Passes = None, *, mesh: Mesh | None = None, comm: object = None, peer_timeout: float = 300.0,
+                **options: object) -> Program:
         """Return the program: lowered, checked and built.
 
         `target` is cpu_sim (C on this machine's CPU), interp (NumPy, the oracle) or a device target. `arch` is the model whose cycles are
@@ -229,7 +230,11 @@ class Workload(Scheduled, doors.Displayed):
 
         `mesh`: the mesh of the workload, whose ranks are groups of executors of this process; it may be left out.
 
-        Raises: C101 to C105, C113, C114, C117, S101, S103, T301 and W104; M102 for another mesh than the workload's.
+        `comm`: a communicator of mpi4py, as many processes as the mesh has ranks, each of which runs its rank's part; all of them compile
+        and run the same programs in the same order. A rank that waits longer than `peer_timeout` seconds for a message ends with M106.
+
+        Raises: C101 to C105, C113, C114, C117, S101, S103, T301 and W104; M102 for another mesh than the workload's, or a communicator that
+        does not fit; M106 and M107 for ranks that fail or differ.
         """
         self._refuse_parts()
         if mesh is not None and mesh != self.mesh:
@@ -237,8 +242,9 @@ class Workload(Scheduled, doors.Displayed):
                             expected="no mesh: none of its tasks is on a rank" if self.mesh is None else repr(self.mesh))
         compile_program, _ = doors.program_makers()
         try:
-            return compile_program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, passes=passes,
-                                   options=options)
+            return compile_program(self._canonical, self._tensors, self.schedule,
+                                   None if comm is None else OverRanks(comm, peer_timeout, self.mesh, {move.span: move.name for move in self._moves}),
+                                   target=target, arch=arch, strict=strict, passes=passes, options=options)
         except RecursionError as problem:
             raise _too_deep(f"compiling workload `{self.name}`", problem) from None
 

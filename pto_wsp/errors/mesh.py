@@ -38,3 +38,17 @@ class CollectiveError(PtoError):
     cause = "A collective cannot stand there or do this: ranks would disagree about it, or its tensors do not fit."
     example = "for r in P(mesh): total = allreduce(Y)"
     fix = "Write collectives outside of loops over ranks, under conditions that are the same on every rank; the error says what it takes."
+
+
+class PeerError(PtoError):
+    code = "M106"
+    cause = "Another rank of a program over MPI failed, ended, or did not answer in time."
+    example = "program.run()  # rank 1 sleeps, or has left with sys.exit()"
+    fix = "Read what the named rank says; a rank that takes long needs compile(peer_timeout=seconds)."
+
+
+class RankDifferenceError(MeshError):
+    code = "M107"
+    cause = "The ranks of a program over MPI are not at the same program, or differ in what all of them must have alike."
+    example = "n = 4 + comm.rank  # then program.run(n=n)"
+    fix = "Run one script on every rank, with equal sizes, versions and options; ranks differ in the data of their parts alone."

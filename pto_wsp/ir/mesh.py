@@ -10,7 +10,7 @@ A mesh is an axis whose positions are machines. Ranks count row-major over the m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
@@ -199,3 +199,13 @@ def known_mesh(what: str) -> tuple[Mesh, MeshInUse]:
                         expected="a workload that names its mesh before" if found is not None else "a function decorated with @workload",
                         help="loop `for r in P(mesh):` before, or say mesh=mesh in the collective")
     return found.mesh, found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OverRanks:
+    """What compile() is told of processes: a communicator, how long a rank waits for another one, the mesh, and collectives by their lines."""
+
+    comm: object
+    timeout_s: object
+    mesh: Mesh | None
+    collectives: Mapping[Span, str]

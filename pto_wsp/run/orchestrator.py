@@ -36,7 +36,10 @@ class PlacedView:
 
 @dataclass(frozen=True, slots=True)
 class TaskInstance:
-    """One task: its call in the workload, arguments, placement and cost."""
+    """One task: its call in the workload, arguments, placement and cost.
+
+    `rank`: of a mesh, that it runs on; `source`: the rank that a copy reads from; -1 where there is none.
+    """
 
     submit: Submit
     index: tuple[int, ...]
@@ -52,6 +55,8 @@ class TaskInstance:
     priority: int = 0
     position: int = 0
     traffic: int = 0
+    rank: int = -1
+    source: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +272,9 @@ class Orchestrator:
         order = tuple(node for node in (after if self.plan.structure else -1, self.waited) if node >= 0)
         instance = TaskInstance(task, tuple(self._int(i) for i in task.index), views, scalars, self._int(task.worker),
                                 self._int(task.cost), order, behind, self.stream, self._int(task.lane), self._int(task.pool),
-                                self._int(task.priority), self._int(task.position), self._int(task.traffic))
+                                self._int(task.priority), self._int(task.position), self._int(task.traffic),
+                                -1 if task.on is None else self._int(task.on.rank),
+                                -1 if task.on is None or task.on.source is None else self._int(task.on.source))
         node = self.sink.submit(instance)
         if self.everything is not None:
             self.everything.append(node)

@@ -1,0 +1,79 @@
+"""Compile a workload over a mesh for one rank of an MPI communicator: `w.compile(mesh=mesh, comm=MPI.COMM_WORLD)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pto_wsp.artifact.build import machine_key, package_key
+from pto_wsp.errors import MeshError, PtoError
+from pto_wsp.ir.digest import plan_digest
+from pto_wsp.ir.mesh import OverRanks
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tensor_layout import Shard
+from pto_wsp.run.native import Engine
+from pto_wsp.run.peers import Peers, peers_of
+from pto_wsp.run.rank_runner import RankRunner, TensorRanks
+from pto_wsp.source import here
+from pto_wsp.targets.compiled import Compiled
+
+
+def peers_for(ranks: OverRanks, name: str) -> Peers:
+    """Return the ranks of a communicator that fits a mesh.
+
+    Raises: M102 for a communicator without a mesh, or of another size, and for a time that is none; M106 where a rank does not come.
+    """
+    mesh, timeout_s = ranks.mesh, ranks.timeout_s
+    if mesh is None:
+        raise MeshError(f"workload `{name}` is not over a mesh, so ranks have nothing to share", here(), expected="for r in P(mesh)")
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not timeout_s > 0:
+        raise MeshError("peer_timeout is no time", here(), expected="seconds, above 0", found=f"{timeout_s!r:.60}")
+    return peers_of(ranks.comm, mesh.size, float(timeout_s))
+
+
+def compile_together(peers: Peers, name: str, compile_here: Callable[[], Compiled]) -> Compiled:
+    """Compile on every rank: on each machine its lowest rank first, from whose cache the others read.
+
+    Raises: the errors of compiling, on every rank; M107 for ranks that compile different things.
+    """
+    peers.where, peers.span = f"compile of `{name}`", here()
+    try:
+        compiled = compile_here() if peers.builds_first else None
+        peers.exchange(f"compile {name}", "")
+        if compiled is None:
+            compiled = compile_here()
+    except BaseException as problem:
+        peers.report(problem)
+        raise
+    options, arch, schedule = compiled.options, compiled.arch, compiled.schedule
+    try:
+        peers.agree(f"compiled {name}", {
+            "the plan": plan_digest(compiled.plan), "the package's version": package_key(), "the arch": arch.model_dump_json(),
+            "the schedule": schedule.model_dump_json(), "the target": compiled.target, "the options": repr(options),
+            "the machine's code": "" if compiled.target == "interp" else machine_key(options.portable)})
+    except PtoError:
+        peers.closed = True
+        raise
+    return compiled
+
+
+def for_rank(compiled: Compiled, wrapped: Sequence[Tensor | None], peers: Peers, ranks: OverRanks) -> Compiled:
+    """Return what runs this rank's part of a compiled workload.
+
+    Raises: M102 for options, and for workloads, that do not run over MPI.
+    """
+    options, mesh = compiled.options, ranks.mesh
+    assert mesh is not None
+    for name, said in (("sanitize", options.sanitize), ("wall_trace", options.wall_trace), ("threads", (options.threads or 1) > 1),
+                       ("check_finite", options.check_finite and compiled.target != "interp")):
+        if said:
+            raise MeshError(f"{name} is for one process", here(), found=f"{name}={getattr(options, name)} and comm",
+                            help="each rank runs its tasks one after another; compile without comm= to use it")
+    tensors = {}
+    for slot, tensor in enumerate(wrapped):
+        if tensor is not None and tensor.layout is not None and not tensor.intermediate:
+            layout = tensor.layout.named_on(mesh)
+            cut = {one.axis for one in layout.dist if isinstance(one, Shard)}
+            tensors[slot] = TensorRanks(tuple(axis for axis, (name, size) in enumerate(mesh.axes) if size > 1 and name not in cut), bool(cut))
+    engine = compiled.runner if isinstance(compiled.runner, Engine) else None
+    return replace(compiled, runner=RankRunner(compiled.plan, mesh, peers, tensors, ranks.collectives, engine, check_finite=options.check_finite))

@@ -1,0 +1,280 @@
+"""Exchange bytes and words with the other ranks of an MPI communicator, and end a wait that nobody ends.
+
+Copies between ranks travel on one communicator, words on another one: texts of errors, what ranks agree on, and that a rank has left. Both
+are duplicates of the user's, bytes only, without sums by MPI. A wait listens to the words, so an error of one rank ends all.
+
+This is the only module that imports mpi4py; it loads where a program is compiled with `comm=`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from pto_wsp.errors import MeshError, PeerError, RankDifferenceError
+from pto_wsp.source import Span, here
+
+_WORDS_TAG = 1
+_NAP_S = 50e-6
+_GRACE_S = 0.5              # after which what a rank sent before it left has arrived
+_MOST_TEXT = 3000           # bytes of an error that go to the other ranks
+_SENDS_KEPT = 64            # finished sends are looked for where more are under way
+
+
+class Peers:
+    """The ranks of a communicator: what this rank sends to the others, and receives from them.
+
+    `timeout_s`: how long a wait for one message lasts. After a failure the ranks are `closed`: messages may be under way that nobody takes.
+    """
+
+    def __init__(self, comm: MPI.Comm, timeout_s: float, span: Span) -> None:
+        """Duplicate a communicator; every rank of it does so at once.
+
+        Raises: M106 where a rank does not.
+        """
+        self.rank, self.n, self.timeout_s, self.span = comm.Get_rank(), comm.Get_size(), timeout_s, span
+        self.where = "compile(comm=...)"
+        self.closed = False
+        self.n_sent = np.zeros(self.n, np.int64)        # bytes of copies to each rank, in the last run
+        self.turn: Callable[[], None] = lambda: None
+        self._gone: dict[int, float] = {}
+        self._words: dict[int, dict[int, tuple[str, str]]] = {}
+        self._sequence = 0
+        self._sends: list[tuple[MPI.Request, Any]] = []
+        self._listens = False
+        self._spins = 0
+        self._data, self._control = (self._duplicate(comm) for _ in range(2))
+        self._listens = True
+        limit = self._data.Get_attr(MPI.TAG_UB)
+        self.most_tag = 32767 if limit is None else int(limit)
+        _open_peers.append(self)
+        _install(self._control)
+        hosts = self.exchange("start", MPI.Get_processor_name())
+        self._neighbours = [rank for rank, host in hosts.items() if host == hosts[self.rank]]
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._spins = 2000 if len(self._neighbours) <= cores else 0
+
+    @property
+    def builds_first(self) -> bool:
+        """Whether this is the lowest rank of its machine, which compiles before the others."""
+        return self._neighbours[0] == self.rank
+
+    # -- copies --------------------------------------------------------------------------------------------------------
+
+    def send(self, to: int, tag: int, data: bytes) -> None:
+        """Begin to send the bytes of a copy."""
+        self._sends.append((self._data.Isend([data, len(data), MPI.BYTE], dest=to, tag=tag), data))
+        self.n_sent[to] += len(data)
+        if len(self._sends) > _SENDS_KEPT:
+            self._drop_sent()
+
+    def receive(self, of: int, tag: int, n_bytes: int) -> bytearray:
+        """Return the bytes of a copy from another rank.
+
+        Raises: M106 where none come.
+        """
+        data = bytearray(n_bytes)
+        request = self._data.Irecv([data, n_bytes, MPI.BYTE], source=of, tag=tag)
+        self._wait(request.Test, lambda: (of,))
+        return data
+
+    def end_sends(self) -> None:
+        """Wait until all copies that this rank sends have left it."""
+        def done() -> bool:
+            self._drop_sent()
+            return not self._sends
+        self._wait(done, lambda: ())
+
+    def _drop_sent(self) -> None:
+        self._sends = [(request, data) for request, data in self._sends if not request.Test()]
+
+    # -- words ---------------------------------------------------------------------------------------------------------
+
+    def exchange(self, kind: str, text: str) -> dict[int, str]:
+        """Give every rank a text, and return the texts of all by rank. All ranks come to the same exchanges in one order.
+
+        Raises: M107 where another rank is elsewhere in its program, M106 where one does not come.
+        """
+        self._sequence += 1
+        number = self._sequence
+        self._tell({"number": number, "kind": kind, "text": text})
+        others = [rank for rank in range(self.n) if rank != self.rank]
+        found = self._words.setdefault(number, {})
+        self._wait(lambda: len(found) == len(others), lambda: [rank for rank in others if rank not in found])
+        del self._words[number]
+        for rank, (there, _) in sorted(found.items()):
+            if there != kind:
+                raise RankDifferenceError(f"rank {rank} is elsewhere in its program than rank {self.rank}", self.span,
+                                          expected=f"all ranks at: {kind}", found=f"rank {rank} is at: {there}",
+                                          help="compile and run the same programs in the same order on every rank")
+        return {rank: text if rank == self.rank else found[rank][1] for rank in range(self.n)}
+
+    def agree(self, kind: str, facts: Mapping[str, bytes | str]) -> None:
+        """Check that facts are equal on all ranks.
+
+        Raises: M107 naming the first fact that differs and its first rank, alike on every rank.
+        """
+        digests = {name: hashlib.sha256(fact.encode() if isinstance(fact, str) else fact).hexdigest()[:32] for name, fact in facts.items()}
+        texts = self.exchange(kind, json.dumps(digests))
+        first = json.loads(texts[0])
+        for rank in range(1, self.n):
+            found = json.loads(texts[rank])
+            for name in {**first, **found}:
+                if first.get(name) != found.get(name):
+                    raise RankDifferenceError(f"rank {rank} and rank 0 differ in {name}", self.span, expected="the same on all ranks",
+                                              found=f"digest {first.get(name, 'none')[:8]} on rank 0, {found.get(name, 'none')[:8]} on rank {rank}",
+                                              help=None if name != "the machine's code" else "compile(portable=True) makes one code for all")
+
+    def report(self, problem: BaseException) -> None:
+        """Tell the other ranks of an error of this one, and close."""
+        if not self.closed:
+            self.closed = True
+            text = str(problem) or type(problem).__name__
+            with contextlib.suppress(MPI.Exception):
+                self._tell({"kind": "error", "text": text.encode()[:_MOST_TEXT].decode(errors="ignore")})
+                self._push(_GRACE_S)
+
+    def leave(self) -> None:
+        """Tell the other ranks that this one has ended its program."""
+        with contextlib.suppress(MPI.Exception):
+            self._tell({"kind": "left"})
+            self._push(_GRACE_S)
+
+    def _push(self, most_s: float) -> None:
+        """Let what is under way leave, for a time."""
+        end = time.monotonic() + most_s
+        while self._sends and time.monotonic() < end:
+            self._drop_sent()
+            time.sleep(_NAP_S)
+
+    def _tell(self, word: Mapping[str, object]) -> None:
+        data = json.dumps(word).encode()
+        for rank in range(self.n):
+            if rank != self.rank and rank not in self._gone:
+                self._sends.append((self._control.Isend([data, len(data), MPI.BYTE], dest=rank, tag=_WORDS_TAG), data))
+
+    def _listen(self) -> None:
+        """Take the words that have arrived.
+
+        Raises: M106 with the text of another rank's error.
+        """
+        status = MPI.Status()
+        while self._control.Iprobe(source=MPI.ANY_SOURCE, tag=_WORDS_TAG, status=status):
+            rank, size = status.Get_source(), status.Get_count(MPI.BYTE)
+            data = bytearray(size)
+            self._control.Recv([data, size, MPI.BYTE], source=rank, tag=_WORDS_TAG)
+            word = json.loads(data.decode())
+            match word["kind"]:
+                case "error":
+                    self.closed = True
+                    raise PeerError(f"rank {rank} failed", self.span, found=f"rank {self.rank} was at {self.where}",
+                                    notes=(f"rank {rank} says:", *word["text"].splitlines()))
+                case "left":
+                    self._gone[rank] = time.monotonic()
+                case kind:
+                    self._words.setdefault(word["number"], {})[rank] = kind, word["text"]
+
+    # -- waiting -------------------------------------------------------------------------------------------------------
+
+    def _wait(self, is_over: Callable[[], object], whom: Callable[[], Sequence[int]]) -> None:
+        """Poll until something is over, listening to words; naps between where a short time has passed.
+
+        Raises: M106 for an error of another rank, for one that has left, and after `timeout_s`.
+        """
+        n, started, was_said = 0, time.monotonic(), False
+        while not is_over():
+            n += 1
+            if n % 8 and n <= self._spins:
+                continue
+            if self._listens:
+                self._listen()
+            self.turn()
+            if n <= self._spins:
+                continue
+            now = time.monotonic()
+            waited = now - started
+            left = [rank for rank in whom() if now - self._gone.get(rank, now) > _GRACE_S]
+            if left:
+                raise PeerError(f"{_ranks(left)} ended the program, and rank {self.rank} waits for it", self.span,
+                                found=f"rank {self.rank} is at {self.where}", expected="all ranks run the same programs")
+            if waited > self.timeout_s:
+                raise PeerError(f"rank {self.rank} waited {self.timeout_s:g} s for {_ranks(whom())}", self.span,
+                                found=f"rank {self.rank} is at {self.where}", expected=f"a message within peer_timeout={self.timeout_s:g}",
+                                help="a rank hangs, or a task takes longer: compile(peer_timeout=...) waits longer")
+            if not was_said and waited > min(10.0, self.timeout_s / 2):
+                was_said = True
+                print(f"pto_wsp: rank {self.rank} has waited {waited:.0f} s for {_ranks(whom())}, at {self.where}", file=sys.stderr, flush=True)
+            time.sleep(_NAP_S if waited < 0.1 else 1e-3)
+
+    def _duplicate(self, comm: MPI.Comm) -> MPI.Comm:
+        made, request = comm.Idup()
+        self._wait(request.Test, lambda: ())
+        return made
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return "the other ranks" if not ranks else f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
+
+
+# -- peers of a communicator, and the end of the process ---------------------------------------------------------------
+_open_peers: list[Peers] = []
+_known: dict[int, Peers] = {}
+_hooked: list[MPI.Comm] = []
+
+
+def peers_of(comm: object, n_ranks: int, timeout_s: float) -> Peers:
+    """Return the ranks of a communicator, which all programs that use it share until one fails.
+
+    Raises: M102 for what is no communicator, or has another size than the mesh; M106 where a rank does not come.
+    """
+    if not isinstance(comm, MPI.Intracomm):
+        raise MeshError("comm is no communicator of mpi4py", here(), expected="MPI.COMM_WORLD", found=f"{type(comm).__name__}: {comm!r:.60}")
+    if comm.Get_size() != n_ranks:
+        raise MeshError("the communicator has another size than the mesh", here(), expected=f"{n_ranks} ranks", found=f"{comm.Get_size()}",
+                        help=f"start as many: mpirun -n {n_ranks} python -m mpi4py script.py")
+    if MPI.Query_thread() < MPI.THREAD_FUNNELED:
+        raise MeshError("MPI runs without threads", here(), expected="at least MPI.THREAD_FUNNELED", found="MPI.THREAD_SINGLE",
+                        help='leave mpi4py.rc.thread_level at "multiple"')
+    found = _known.get(MPI._handleof(comm))
+    if found is None or found.closed:
+        found = _known[MPI._handleof(comm)] = Peers(comm, timeout_s, here())
+    found.timeout_s = timeout_s
+    return found
+
+
+def _install(comm: MPI.Comm) -> None:
+    """End all ranks when an exception ends this one, and say at the end of this process that it leaves."""
+    if _hooked:
+        return
+    _hooked.append(comm)
+    atexit.register(_leave)
+    before = sys.excepthook
+
+    def abort(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
+        before(kind, problem, trace)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for peers in _open_peers:
+            peers.report(problem)
+        time.sleep(2 * _GRACE_S)      # the others print what they know of it
+        comm.Abort(1)
+
+    sys.excepthook = abort
+
+
+def _leave() -> None:
+    if not MPI.Is_finalized():
+        for peers in _open_peers:
+            if not peers.closed:
+                peers.leave()
