@@ -153,6 +153,10 @@ class JitFunction:
         bound.sizes()
         return bound, self._known.traced(bound, self._captured.key())
 
+    def _traces(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
+        traces = doors.late_module("pto_wsp.api.tensors.lowering").Traces
+        return traces(tuple(self._tunables), lambda plan: self._traced(args, kwargs, plan)[1].function)
+
     def plan(self, /, *args: Any, arch: object = None, target: str | None = None, sizes: Mapping[str, int] | None = None,
              until: str | None = None, **kwargs: Any) -> Any:
         """Return the `TilePlan` of the function: every choice that was made, each with its reason; `print` shows it.
@@ -169,7 +173,7 @@ class JitFunction:
         if until is not None:
             empty = lowering.empty_plan(traced.function, machine, target, known)
             return lowering.planned_until(traced.function, empty, lowering.context_of(machine, target, known), until)
-        return lowering.plan_of(traced.function, None, machine, target, known).plan
+        return lowering.plan_of(traced.function, None, machine, target, known, self._traces(args, kwargs)).plan
 
     def lower(self, plan: TilePlan | None = None, /, *, passes: Mapping[str, Callable[..., object]] | None = None, **tensors: Any) -> Any:
         """Return the function as a `Workload` on Tensors, for `>>`, `|`, `.dispatch` and every target; `.source()` prints it.
@@ -186,7 +190,7 @@ class JitFunction:
         sizes = {} if plan is None else dict(plan.sizes)
         context = lowering.context_of(arch, target, sizes)
         if passes is None:
-            planned = lowering.plan_of(traced.function, plan, arch, target, sizes)
+            planned = lowering.plan_of(traced.function, plan, arch, target, sizes, self._traces((), tensors))
         else:
             empty = lowering.empty_plan(traced.function, arch, target, sizes)
             planned = lowering.with_passes(traced.function, empty if plan is None else plan, context, passes)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from pto_wsp import DType, InOut, Monotone, Scalar, Tensor, jit, tt
+from pto_wsp import DType, InOut, Monotone, Scalar, Tensor, Tunable, jit, tt
+from pto_wsp.errors import PlanNameError
 from pto_wsp.tt.library import silu, softmax
 
 F16, F32, I8, I32 = DType.F16, DType.F32, DType.I8, DType.I32
@@ -211,3 +212,21 @@ def test_a_call_gives_what_the_body_means(function: Any, arguments: tuple[Any, .
         assert [one.shape for one in made] == [one.shape for one in expected]
         for one, other in zip(made, expected, strict=True):
             np.testing.assert_allclose(one.astype(np.float64), other.astype(np.float64), rtol=tolerance, atol=tolerance)
+
+
+@jit
+def in_blocks(x: Tensor["t", 8, F32], block: int = Tunable(4, 16)):
+    out = tt.zeros((8,))
+    for i in tt.loop(0, x.shape[0], block):
+        out[:] = out + np.sum(x[i:i + block], axis=0)
+    return out
+
+
+def test_a_plan_has_values_of_tunable_parameters() -> None:
+    x = draw(37, 8)
+    plan = in_blocks.plan(x).but(tunables={"block": 16})
+    assert in_blocks.lower(plan).source() != in_blocks.lower().source()
+    for given in (None, plan):
+        np.testing.assert_allclose(in_blocks.using(target="interp")(x, plan=given), x.sum(0), rtol=1e-5, atol=1e-5)
+    with pytest.raises(PlanNameError, match="did you mean block"):
+        plan.but(tunables={"blok": 16})

@@ -157,7 +157,9 @@ def _record_key(key: str, options: JitOptions) -> str | None:
 
 def _compiled(function: TensorFunction, plan: TilePlan | None, options: JitOptions, arch: Arch) -> KnownProgram:
     lowering = doors.late_module("pto_wsp.api.tensors.lowering")
-    planned = lowering.plan_of(function, plan, arch, options.target, {} if plan is None else dict(plan.sizes))
+    tunables = () if plan is None else tuple(entry.name for entry in plan.entries if entry.key == "tunables")
+    traces = lowering.Traces(tunables, lambda _: function)       # it was traced with the plan's values
+    planned = lowering.plan_of(function, plan, arch, options.target, {} if plan is None else dict(plan.sizes), traces)
     program, emitted = lowering.program_of(planned, options, arch)
     names = (symbol.name for symbol in (*emitted.symbols, *emitted.scalars))
     return KnownProgram(ProgramRuns(program), planned.plan, emitted.parameters, emitted.results,

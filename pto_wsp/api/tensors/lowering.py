@@ -22,6 +22,7 @@ from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.schedule.tiling import Planner, TilePlan
 from pto_wsp.schedule.tiling_names import names_of
 from pto_wsp.source import here
+from pto_wsp.values import dataclass
 from pto_wsp.wording import nearest
 
 Replaced: TypeAlias = Mapping[str, Callable[[PlannedFunction, TensorContext], PlannedFunction]]
@@ -36,15 +37,24 @@ def context_of(arch: Arch, target: str, sizes: Mapping[str, int]) -> TensorConte
     return TensorContext(arch_of(_HOST) if arch.name == _WITHOUT_MEMORIES else arch, target, sizes)
 
 
-def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target: str, sizes: Mapping[str, int]) -> PlannedFunction:
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """How a function with Tunable parameters is traced: the names of these, and the function for the values that a plan has of them."""
+
+    tunables: tuple[str, ...]
+    of: Callable[[TilePlan], TensorFunction]
+
+
+def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target: str, sizes: Mapping[str, int],
+            traces: Traces | None = None) -> PlannedFunction:
     """Return the function in tiled form, and the plan with every choice. `given`: a plan whose entries are followed.
 
     Raises: J302 to J304, J306 for a plan that does not fit the function.
     """
     context = context_of(arch, target, sizes)
-    used = empty_plan(function, arch, target, sizes) if given is None else used_plan(function, given, context)
+    used = empty_plan(function, arch, target, sizes) if given is None else used_plan(function, given, context, traces)
     planned = run_tensor_passes(PlannedFunction(function, replace(used, planner=None)), context)
-    return replace(planned, plan=replace(planned.plan, planner=planner_of(function, context)))
+    return replace(planned, plan=replace(planned.plan, planner=planner_of(function, context, traces)))
 
 
 def empty_plan(function: TensorFunction, arch: Arch, target: str, sizes: Mapping[str, int]) -> TilePlan:
@@ -53,17 +63,18 @@ def empty_plan(function: TensorFunction, arch: Arch, target: str, sizes: Mapping
     return TilePlan(function.name, arch.name, target, planned_for)
 
 
-def used_plan(function: TensorFunction, given: TilePlan, context: TensorContext) -> TilePlan:
+def used_plan(function: TensorFunction, given: TilePlan, context: TensorContext, traces: Traces | None = None) -> TilePlan:
     """Return a plan, from a file or of another trace of the function, held against the function's names and complete."""
-    return given.used_with(function.name, planner_of(function, context))
+    return given.used_with(function.name, planner_of(function, context, traces))
 
 
-def planner_of(function: TensorFunction, context: TensorContext) -> Planner:
+def planner_of(function: TensorFunction, context: TensorContext, traces: Traces | None = None) -> Planner:
     """Return what makes the entries of a function that a plan does not say."""
     def choose(plan: TilePlan) -> TilePlan:
-        return run_tensor_passes(PlannedFunction(function, plan), context).plan
+        traced = traces.of(plan) if traces is not None and traces.tunables else function
+        return run_tensor_passes(PlannedFunction(traced, plan), context).plan
 
-    return Planner(names_of(function), choose)
+    return Planner(names_of(function, () if traces is None else traces.tunables), choose)
 
 
 def planned_until(function: TensorFunction, plan: TilePlan, context: TensorContext, until: object) -> PlannedFunction:

@@ -60,6 +60,8 @@ class _Again:
         span = next(statement.span for statement in statements_of(own))
         defined = defined_by(own)
         mine = {id(statement) for statement in statements_of(own)}
+        if self._users.get(value.id, frozenset()) <= mine:
+            return items            # its readers stand in its group
         readers: dict[str, list[Item]] = {}
         for item in rest:
             if effects_of(item).reads & defined.keys():
