@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from pto_wsp import PtoError, builtin_arch
@@ -14,7 +16,7 @@ from pto_wsp.passes.tensor.passes import print_planned
 from tests.examples.tensors import EXAMPLES, FOLDER, TensorExample, every_example
 
 # What has no form as kernels yet; docs/tensor_targets.md says why.
-WAITING = ("moe",)
+WAITING: tuple[str, ...] = ()
 every_plan = pytest.mark.parametrize("which", ["default", "tuned"])
 every_compiled_example = pytest.mark.parametrize("example", [
     pytest.param(example, id=name, marks=pytest.mark.xfail(raises=PtoError, strict=True) if name in WAITING else ())
@@ -68,6 +70,30 @@ def test_a_complete_plan_cuts_as_no_plan_does(example: TensorExample, arch: str)
     function, machine = example.function.trace(**example.module.draw()), builtin_arch(arch)
     planned = plan_of(function, None, machine, "cpu_sim", {})
     assert print_planned(plan_of(function, planned.plan, machine, "cpu_sim", {})) == print_planned(planned)
+
+
+def arrays_in(value: object) -> list[np.ndarray]:
+    """The arrays of a structure, in order."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else ()
+    return [array for one in values for array in arrays_in(one)]
+
+
+@pytest.mark.slow
+@every_example
+def test_the_printed_module_alone_gives_the_same_bits(example: TensorExample) -> None:
+    """What `source()` prints is a program of its own: it knows nothing of the function."""
+    given, again = example.module.draw(), example.module.draw()
+    made = example.function(**given)
+    source = example.function.lower().source()
+    namespace: dict[str, object] = {"__name__": "module"}
+    exec(source, namespace)
+    parameters = [name for name in inspect.signature(example.function).parameters if name in again]
+    ran = namespace["run"](*(array for name in parameters for array in arrays_in(again[name])))      # type: ignore[operator]
+    for one, other in zip([*arrays_in((made,)), *arrays_in(given)], [*arrays_in((ran,)), *arrays_in(again)], strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert "jit" not in source and "import tt" not in source
 
 
 @pytest.mark.slow
