@@ -43,8 +43,8 @@ from pto_wsp.trace.workload.trace import is_tracing as is_tracing_workload
 _MOST_READY = 512      # layouts of arguments that are kept ready
 
 
-@user_calls(leave_out=("__call__",))
-class JitFunction:
+@user_calls(leave_out=("__call__", "card"))
+class JitFunction(doors.Displayed):
     """A function on whole tensors: `f(x, w)` runs it, `f.plan(x, w)` shows how it is cut, `f.lower(plan)` is its workload."""
 
     def __init__(self, function: FunctionType, scope: Mapping[str, object], options: JitOptions) -> None:
@@ -214,6 +214,14 @@ class JitFunction:
         """
         return JitFunction(self._function, self._scope, self.options.using(target=target, arch=arch, schedule=schedule, plans=plans,
                                                                            **options))
+
+    @property
+    def card(self) -> Any:
+        """The card of the traced function, where annotations say all that a trace needs; None otherwise."""
+        try:
+            return self.trace().card
+        except PtoError:
+            return None
 
     # -- other meanings ------------------------------------------------------------------------------------------------
     def python(self, /, *args: Any, **kwargs: Any) -> Any:

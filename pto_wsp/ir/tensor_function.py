@@ -226,8 +226,8 @@ class Assumption:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorFunction:
+@dataclass(frozen=True, slots=True, repr=False)
+class TensorFunction(doors.Displayed):
     """A traced function. `symbols`: the extents by name; `scalars`: the parameters that are numbers of a call."""
 
     name: str
@@ -242,6 +242,10 @@ class TensorFunction:
 
     def __str__(self) -> str:
         return str(doors.late_module("pto_wsp.passes.tensor.passes").function_text(self))
+
+    def __repr__(self) -> str:
+        params = ", ".join(param.array.name for param in self.params)
+        return f"<function {self.name}({params[:80]}) on tensors: {sum(1 for _ in flow.leaves(self.body))} statements>"
 
 
 def limit_of(extent: Scalar) -> int | None:

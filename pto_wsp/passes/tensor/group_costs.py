@@ -155,7 +155,8 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
     leading = _leading_axes(group)
     crowded = _crowding_axes(group, columns)
     rows = max((axis for axis in group.tiled if axis != columns and axis not in leading and axis not in crowded), default=None,
-               key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis]))
+               key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis],
+                                 group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
 
     def axis_of(axis: Dim, key: str) -> TileAxis:
         given = given_of(axis, key)
