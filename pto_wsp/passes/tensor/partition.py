@@ -147,6 +147,7 @@ class _Partition:
         self._names = Names()
         self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside
         self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
+        self._by_hand = replace(plan, entries=tuple(entry for entry in plan.entries if entry.by_hand))
         self._apart: dict[str, Sequence[Item]] = {}      # of the body at hand: statements that could not join their group at once
         self._n_puts = Counter(one.target.array.id for one in statements_of(function.body.items) if isinstance(one, Put))
 
@@ -206,7 +207,7 @@ class _Partition:
             self._users[made.array.id] = self._users.get(made.array.id, frozenset()) | {id(fill)}
             group = group_of([flow.Do(fill)], self._facts)
             assert group is not None
-            cluster = _Cluster([], Effects(), None, f"{made.array.name}.fill")
+            cluster = _Cluster([], Effects(), None, f"{made.array.name}{_FILL}")
             cluster.take(group.items, effects_of(group.items[0]), group)
             parts.append(cluster)
 
@@ -268,7 +269,7 @@ class _Partition:
     def _fits(self, group: KernelGroup) -> bool:
         if self._context.arch.neutral or self._context.arch.cores.shared:
             return least_bytes(group, self._bounds) <= HOST_BYTES
-        return fits("", group, self.plan, self._context)
+        return fits("", group, self._by_hand, self._context)
 
     def _small(self, before: KernelGroup, after: KernelGroup) -> bool:
         """Tell whether the axes that were cut before and are whole after have few elements; one that is walked now does not count."""
@@ -389,7 +390,8 @@ class _Partition:
         name = self._names.take(part.asked or last.removesuffix(".copy"))       # a result's copy is known by the value
         puts = [one.target.array for one in statements if isinstance(one, Put) and one.target.array.id not in part.group.local]
         alone = [array.name for array in dict.fromkeys(puts) if puts.count(array) == self._n_puts[array.id] and array.name not in values]
-        self.plan = self.plan.with_choice("groups", name, "", tuple((*values, *alone) or (last,)), "")
+        fills = part.asked.endswith(_FILL)      # of memory that another kernel writes under the same name
+        self.plan = self.plan.with_choice("groups", name, "", (name,) if fills else tuple((*values, *alone) or (last,)), "")
         return [_with_group(item, name) for item in part.items]
 
 
@@ -420,15 +422,14 @@ def _stand_together(parts: Sequence[_Cluster], chosen: Sequence[int]) -> bool:
     return not any(part.effects.must_follow(parts[index].effects) for part in between for index in chosen)
 
 
+_FILL = ".fill"
 _WHOLE = 1 << 14      # elements along axes that may be whole in a task for the sake of one kernel fewer
 
 
 def _asked_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
-    """Return by the name of a group the values that the plan gives it. State whose parts several groups write is no value of one."""
-    groups = {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
-              if entry.key == "groups" and isinstance(entry.value, tuple)}
-    counts = Counter(value for values in groups.values() for value in set(values))
-    return {name: tuple(value for value in values if counts[value] == 1) for name, values in groups.items()}
+    """Return the groups by hand. What this pass chose before is chosen again: a name stands for several writes, so entries say less."""
+    return {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
+            if entry.key == "groups" and entry.by_hand and isinstance(entry.value, tuple)}
 
 
 def _named(statement: Statement) -> tuple[Array, ...]:
