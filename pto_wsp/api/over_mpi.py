@@ -74,6 +74,8 @@ def for_rank(compiled: Compiled, wrapped: Sequence[Tensor | None], peers: Peers,
         if tensor is not None and tensor.layout is not None and not tensor.intermediate:
             layout = tensor.layout.named_on(mesh)
             cut = {one.axis for one in layout.dist if isinstance(one, Shard)}
-            tensors[slot] = TensorRanks(tuple(axis for axis, (name, size) in enumerate(mesh.axes) if size > 1 and name not in cut), bool(cut))
+            free = tuple(axis for axis, (name, size) in enumerate(mesh.axes) if size > 1 and name not in cut)
+            tensors[slot] = TensorRanks(free, bool(cut))
     engine = compiled.runner if isinstance(compiled.runner, Engine) else None
-    return replace(compiled, runner=RankRunner(compiled.plan, mesh, peers, tensors, ranks.collectives, engine, check_finite=options.check_finite))
+    runner = RankRunner(compiled.plan, mesh, peers, tensors, ranks.collectives, engine, check_finite=options.check_finite)
+    return replace(compiled, runner=runner, sent=runner.sent)

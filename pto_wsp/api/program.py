@@ -512,6 +512,17 @@ class Program(doors.Displayed):
         return self._look().bytes_sent()
 
     @property
+    def bytes_over_mpi(self) -> np.ndarray[Any, Any]:
+        """The bytes that copies of the last run sent from this process's rank to each rank, counted where they leave.
+
+        Raises: R103 for a program of one process.
+        """
+        sent = self._compiled.sent
+        if sent is None:
+            raise ProgramStateError("the program runs in one process", here(), help="compile(mesh=mesh, comm=MPI.COMM_WORLD)")
+        return sent.copy()
+
+    @property
     def wall_trace(self) -> WallTrace:
         """When each task of the last run started and ended on this machine, and on which thread.
 
@@ -716,12 +727,16 @@ def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedul
             return compile_workload(_asked(canonical, tensors, schedule, asked))
 
     with _at_the_users_line():
-        peers = None if ranks is None else doors.late_module("pto_wsp.api.over_mpi").peers_for(ranks, name)
-        compiled = compile_here() if peers is None else doors.late_module("pto_wsp.api.over_mpi").compile_together(peers, name, compile_here)
+        if ranks is None:
+            compiled = compile_here()
+        else:
+            over_mpi = doors.late_module("pto_wsp.api.over_mpi")
+            peers = over_mpi.peers_for(ranks, name)
+            compiled = over_mpi.compile_together(peers, name, compile_here)
         wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in compiled.plan.tensors]
-        if peers is not None:
-            compiled = doors.late_module("pto_wsp.api.over_mpi").for_rank(compiled, wrapped, peers, ranks)
-    if peers is not None:
+        if ranks is not None:
+            compiled = over_mpi.for_rank(compiled, wrapped, peers, ranks)
+    if ranks is not None:
         return Program(compiled, wrapped, sizes=sizes_of(canonical, compiled.plan, tensors))
     events = [(number, event) for number, known in enumerate(canonical.events) if (event := live_event(known)) is not None]
     channels = [channel for known in canonical.channels if (channel := live_channel(known)) is not None]

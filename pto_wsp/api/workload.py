@@ -241,10 +241,10 @@ class Workload(Scheduled, doors.Displayed):
             raise MeshError(f"workload `{self.name}` is not over this mesh", here(), found=f"{mesh!r:.80}",
                             expected="no mesh: none of its tasks is on a rank" if self.mesh is None else repr(self.mesh))
         compile_program, _ = doors.program_makers()
+        ranks = None if comm is None else OverRanks(comm, peer_timeout, self.mesh, {move.span: move.name for move in self._moves})
         try:
-            return compile_program(self._canonical, self._tensors, self.schedule,
-                                   None if comm is None else OverRanks(comm, peer_timeout, self.mesh, {move.span: move.name for move in self._moves}),
-                                   target=target, arch=arch, strict=strict, passes=passes, options=options)
+            return compile_program(self._canonical, self._tensors, self.schedule, ranks, target=target, arch=arch, strict=strict,
+                                   passes=passes, options=options)
         except RecursionError as problem:
             raise _too_deep(f"compiling workload `{self.name}`", problem) from None
 

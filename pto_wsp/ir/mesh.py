@@ -203,7 +203,7 @@ def known_mesh(what: str) -> tuple[Mesh, MeshInUse]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverRanks:
-    """What compile() is told of processes: a communicator, how long a rank waits for another one, the mesh, and collectives by their lines."""
+    """What compile() is told of processes: a communicator, how long a rank waits, the mesh, and the names of collectives by their lines."""
 
     comm: object
     timeout_s: object

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 from mpi4py import MPI
 
 from pto_wsp.errors import MeshError, PeerError, RankDifferenceError
@@ -46,7 +45,6 @@ class Peers:
         self.rank, self.n, self.timeout_s, self.span = comm.Get_rank(), comm.Get_size(), timeout_s, span
         self.where = "compile(comm=...)"
         self.closed = False
-        self.n_sent = np.zeros(self.n, np.int64)        # bytes of copies to each rank, in the last run
         self.turn: Callable[[], None] = lambda: None
         self._gone: dict[int, float] = {}
         self._words: dict[int, dict[int, tuple[str, str]]] = {}
@@ -75,7 +73,6 @@ class Peers:
     def send(self, to: int, tag: int, data: bytes) -> None:
         """Begin to send the bytes of a copy."""
         self._sends.append((self._data.Isend([data, len(data), MPI.BYTE], dest=to, tag=tag), data))
-        self.n_sent[to] += len(data)
         if len(self._sends) > _SENDS_KEPT:
             self._drop_sent()
 
@@ -125,16 +122,18 @@ class Peers:
 
         Raises: M107 naming the first fact that differs and its first rank, alike on every rank.
         """
-        digests = {name: hashlib.sha256(fact.encode() if isinstance(fact, str) else fact).hexdigest()[:32] for name, fact in facts.items()}
+        digests = {name: _digest(fact) for name, fact in facts.items()}
         texts = self.exchange(kind, json.dumps(digests))
         first = json.loads(texts[0])
         for rank in range(1, self.n):
             found = json.loads(texts[rank])
             for name in {**first, **found}:
                 if first.get(name) != found.get(name):
-                    raise RankDifferenceError(f"rank {rank} and rank 0 differ in {name}", self.span, expected="the same on all ranks",
-                                              found=f"digest {first.get(name, 'none')[:8]} on rank 0, {found.get(name, 'none')[:8]} on rank {rank}",
-                                              help=None if name != "the machine's code" else "compile(portable=True) makes one code for all")
+                    there, here_too = (facts_of.get(name, "none")[:8] for facts_of in (found, first))
+                    raise RankDifferenceError(
+                        f"rank {rank} and rank 0 differ in {name}", self.span, expected="the same on all ranks",
+                        found=f"digest {here_too} on rank 0, {there} on rank {rank}",
+                        help="compile(portable=True) makes one code for all" if name == "the machine's code" else None)
 
     def report(self, problem: BaseException) -> None:
         """Tell the other ranks of an error of this one, and close."""
@@ -214,13 +213,18 @@ class Peers:
                                 help="a rank hangs, or a task takes longer: compile(peer_timeout=...) waits longer")
             if not was_said and waited > min(10.0, self.timeout_s / 2):
                 was_said = True
-                print(f"pto_wsp: rank {self.rank} has waited {waited:.0f} s for {_ranks(whom())}, at {self.where}", file=sys.stderr, flush=True)
+                print(f"pto_wsp: rank {self.rank} has waited {waited:.0f} s for {_ranks(whom())}, at {self.where}", file=sys.stderr,
+                      flush=True)
             time.sleep(_NAP_S if waited < 0.1 else 1e-3)
 
     def _duplicate(self, comm: MPI.Comm) -> MPI.Comm:
         made, request = comm.Idup()
         self._wait(request.Test, lambda: ())
         return made
+
+
+def _digest(fact: bytes | str) -> str:
+    return hashlib.sha256(fact.encode() if isinstance(fact, str) else fact).hexdigest()[:32]
 
 
 def _ranks(ranks: Sequence[int]) -> str:
@@ -239,7 +243,8 @@ def peers_of(comm: object, n_ranks: int, timeout_s: float) -> Peers:
     Raises: M102 for what is no communicator, or has another size than the mesh; M106 where a rank does not come.
     """
     if not isinstance(comm, MPI.Intracomm):
-        raise MeshError("comm is no communicator of mpi4py", here(), expected="MPI.COMM_WORLD", found=f"{type(comm).__name__}: {comm!r:.60}")
+        raise MeshError("comm is no communicator of mpi4py", here(), expected="MPI.COMM_WORLD",
+                        found=f"{type(comm).__name__}: {comm!r:.60}")
     if comm.Get_size() != n_ranks:
         raise MeshError("the communicator has another size than the mesh", here(), expected=f"{n_ranks} ranks", found=f"{comm.Get_size()}",
                         help=f"start as many: mpirun -n {n_ranks} python -m mpi4py script.py")

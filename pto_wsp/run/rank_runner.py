@@ -34,7 +34,7 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TensorRanks:
-    """What a plan's tensor is to ranks. `free`: axes of the mesh along which each rank has a copy of the user's array; `cut`: ranks have parts."""
+    """What a user's array is to ranks. `free`: axes of the mesh along which each rank has a copy of it; `cut`: ranks have parts."""
 
     free: tuple[int, ...] = ()
     cut: bool = False
@@ -52,6 +52,7 @@ class RankRunner(Interpreter):
         super().__init__(plan, check_finite=check_finite)
         self.mesh, self.peers, self._tensors, self._collectives = mesh, peers, tensors, collectives
         self._compiled = None if engine is None else _CompiledKernels(plan, engine)
+        self.sent = np.zeros(peers.n, np.int64)       # bytes of copies to each rank, in the last run
         self._at = tuple(int(one) for one in mesh.coordinates(peers.rank) if isinstance(one, int))
         _refuse(plan, tensors, peers.most_tag)
 
@@ -75,7 +76,7 @@ class RankRunner(Interpreter):
         peers = self.peers
         if peers.closed:
             raise PeerError("the program is closed, as a run over MPI has failed", here(), help="compile it again, on every rank")
-        peers.n_sent[:] = 0
+        self.sent[:] = 0
         peers.turn, peers.where, peers.span = self._turn, f"the run of `{self.plan.name}`", here()
         try:
             peers.agree(f"run of {self.plan.name}", _facts(self.plan, bindings))
@@ -106,6 +107,7 @@ class RankRunner(Interpreter):
         elif task.source == self.rank:
             part = self._part(task, 0, bindings, memory)
             if part.size:
+                self.sent[task.rank] += part.nbytes
                 self.peers.send(task.rank, task.submit.site, part.tobytes())
         elif task.rank == self.rank:
             part = self._part(task, 1, bindings, memory)
@@ -195,7 +197,8 @@ class _CompiledKernels:
 
     def __init__(self, plan: TaskPlan, engine: Engine) -> None:
         if has_prints(plan):
-            raise MeshError("kernels that print do not run compiled over MPI", here(), help='leave the prints out, or compile(target="interp")')
+            raise MeshError("kernels that print do not run compiled over MPI", here(),
+                            help='leave the prints out, or compile(target="interp")')
         self._plan = plan
         self._ffi, self._lib = engine.runtime.ffi, engine.runtime.lib
         self._engine = engine            # keeps the library open

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.manifest import Manifest, PackageManifest
@@ -47,6 +49,7 @@ class Compiled:
     compile_time_ms: float
     from_cache: bool = False
     passes: Mapping[str, Callable[..., object]] = field(default_factory=dict)
+    sent: np.ndarray[Any, Any] | None = None      # over MPI: the bytes that the last run sent from this rank to each rank
 
     def to_run(self) -> Engine | Interpreter:
         """Return what runs, and simulates, the plan in this process.
@@ -65,6 +68,9 @@ class Compiled:
         Raises: R103 for a package, and for the NumPy meaning itself.
         """
         runner = self.to_run()
+        if self.sent is not None:
+            raise ProgramStateError("a program over MPI is not compared with NumPy: a rank has its own part alone", here(),
+                                    help="compile without comm=, in one process, then verify()")
         if not isinstance(runner, Engine):
             raise ProgramStateError(f"a program for target {self.target} is the NumPy meaning itself", here(),
                                     expected="target cpu_sim, whose artifact is compared with it", help="compile(), then verify()")

@@ -1,0 +1,97 @@
+"""Programs over MPI: equal to NumPy and to one process, bytes as said, and what the other ranks say when one fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mpi4py")
+ROOT = Path(__file__).resolve().parents[2]
+MPIRUN = shutil.which("mpirun") or shutil.which("mpirun", path=str(Path(sys.executable).parent))
+pytestmark = [pytest.mark.skipif(MPIRUN is None, reason="no mpirun"), pytest.mark.timeout(120)]
+
+
+def start(n: int, *words: str) -> subprocess.Popen[str]:
+    """Start ranks that run a script."""
+    assert MPIRUN is not None
+    usual = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([MPIRUN, "--oversubscribe", "-n", str(n), sys.executable, *words], cwd=ROOT, env={**os.environ, **usual},
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def run(n: int, *words: str) -> tuple[int, str, float]:
+    """Return the exit code, the output and the seconds of ranks that run a script."""
+    started = time.monotonic()
+    ranks = start(n, *words)
+    try:
+        text, _ = ranks.communicate(timeout=90)
+    except subprocess.TimeoutExpired:
+        ranks.kill()
+        raise
+    return ranks.returncode, text, time.monotonic() - started
+
+
+def fault(what: str, n: int = 2) -> tuple[int, str, float]:
+    return run(n, "tests/mesh/over_mpi/faults.py", what)
+
+
+@pytest.mark.parametrize(("n", "target", "many"), [(2, "interp", 12), (4, "interp", 12), (3, "cpu_sim", 3), pytest.param(
+    6, "interp", 60, marks=pytest.mark.slow), pytest.param(4, "cpu_sim", 30, marks=pytest.mark.slow)])
+def test_generated_moves_are_numpys(n: int, target: str, many: int) -> None:
+    code, text, _ = run(n, "tests/mesh/over_mpi/moves.py", target, str(many))
+    assert code == 0, text
+    assert all(f"rank {rank}: {many} moves" in text for rank in range(n)), text
+
+
+def test_a_run_without_faults() -> None:
+    code, text, _ = fault("no fault")
+    assert code == 0, text
+
+
+def test_a_rank_that_hangs_before_a_run_is_named() -> None:
+    code, text, seconds = fault("hangs")
+    assert code != 0 and seconds < 30, text
+    assert "rank 0 waited 3 s for rank 1" in text and "error[M106]" in text and "faults.py" in text, text
+
+
+def test_a_rank_that_hangs_in_a_run_is_named_with_collective_and_line() -> None:
+    code, text, seconds = fault("hangs in a run")
+    assert code != 0 and seconds < 30, text
+    assert "rank 0 waited 3 s for rank 1" in text and "rank 0 is at `allreduce`, tests/mesh/over_mpi/faults.py:" in text, text
+
+
+@pytest.mark.parametrize(("what", "said"), [("raises", "rank 1 has no data"), ("raises later", "rank 1 is at its end")])
+def test_a_rank_that_raises_ends_all(what: str, said: str) -> None:
+    code, text, seconds = fault(what)
+    assert code != 0 and seconds < 30, text
+    assert f"ValueError: {said}" in text, text
+
+
+def test_a_rank_that_leaves_is_missed() -> None:
+    code, text, seconds = fault("leaves")
+    assert code != 0 and seconds < 30, text
+    assert "rank 1 ended the program, and rank 0 waits for it" in text, text
+
+
+def test_a_killed_rank_ends_the_job() -> None:
+    code, text, seconds = fault("killed")
+    assert code != 0 and seconds < 30, text
+
+
+@pytest.mark.parametrize(("what", "said"), [("code", "differ in the plan"), ("symbols", "differ in the value of `n`")])
+def test_ranks_that_differ_all_say_so(what: str, said: str) -> None:
+    code, text, seconds = fault(what)
+    assert code != 0 and seconds < 30, text
+    assert said in text and all(f"rank {rank} saw M107" in text for rank in range(2)), text
+
+
+def test_who_catches_an_error_compiles_again() -> None:
+    code, text, _ = fault("caught")
+    assert code == 0, text
+    assert all(f"rank {rank} caught M107" in text and f"rank {rank} goes on" in text for rank in range(2)), text
