@@ -66,7 +66,7 @@ class Peers:
     @property
     def builds_first(self) -> bool:
         """Whether this is the lowest rank of its machine, which compiles before the others."""
-        return self._neighbours[0] == self.rank
+        return bool(self._neighbours[0] == self.rank)
 
     # -- copies --------------------------------------------------------------------------------------------------------
 

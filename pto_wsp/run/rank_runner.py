@@ -59,7 +59,7 @@ class RankRunner(Interpreter):
     @property
     def rank(self) -> int:
         """The rank of this process."""
-        return self.peers.rank
+        return int(self.peers.rank)
 
     def apart(self) -> Interpreter:
         """Refuse: runs apart would send messages of their own.
