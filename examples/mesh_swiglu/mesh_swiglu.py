@@ -7,6 +7,9 @@ The sum by ring, by tree and directly: results are held against float64, and wha
 
     python examples/mesh_swiglu/mesh_swiglu.py
     python examples/mesh_swiglu/mesh_swiglu.py --ranks 3 --hidden 100
+    mpirun -n 2 python -m mpi4py examples/mesh_swiglu/mesh_swiglu.py
+
+Over MPI each process is a rank; its result has the bits of the same mesh in one process.
 """
 
 from __future__ import annotations
@@ -90,6 +93,15 @@ def swiglu(mesh: Mesh, arrays: tuple[np.ndarray, ...], y: np.ndarray, algorithm:
 
 # ---- checks ----
 
+def same_over_mpi(comm: object, mesh: Mesh, arrays: tuple[np.ndarray, ...], y: np.ndarray, algorithm: str) -> bool:
+    """Run a layer over MPI, and tell whether this rank has the bits of one process."""
+    own = np.full_like(y, np.nan)
+    swiglu(mesh, arrays, own, algorithm).compile(mesh=mesh, comm=comm).run()
+    same = own.tobytes() == y.tobytes()
+    print(f"{algorithm:>6}: over MPI {'the same bits' if same else 'OTHER BITS: FAILED'}")
+    return same
+
+
 def agrees(name: str, program: Program, layer: Workload, y: np.ndarray, expected: np.ndarray) -> bool:
     """Run a layer, print a line, and tell whether its numbers and its bytes are right."""
     program.run()
@@ -106,7 +118,9 @@ def agrees(name: str, program: Program, layer: Workload, y: np.ndarray, expected
 def main() -> int:
     """Run the layer by each algorithm; 1 where a result is wrong."""
     parser = argparse.ArgumentParser(description="SwiGLU over the ranks of a mesh.")
-    parser.add_argument("--ranks", type=int, default=2, help="default %(default)s")
+    mpi = sys.modules.get("mpi4py.MPI")      # loaded by `python -m mpi4py`
+    comm = None if mpi is None else mpi.COMM_WORLD
+    parser.add_argument("--ranks", type=int, default=2 if comm is None else comm.size, help="default %(default)s")
     parser.add_argument("--tokens", type=int, default=64, help="a multiple of 16, default %(default)s")
     parser.add_argument("--width", type=int, default=32, help="default %(default)s")
     parser.add_argument("--hidden", type=int, default=96, help="default %(default)s")
@@ -126,6 +140,8 @@ def main() -> int:
         layer = swiglu(mesh, arrays, y, algorithm)
         program = layer.compile(mesh=mesh, arch=arch)
         right &= agrees(algorithm, program, layer, y, expected)
+        if comm is not None:
+            right &= same_over_mpi(comm, mesh, arrays, y, algorithm)
         ring = ring or program
     print(timeline(ring.trace, width=60))
     return 0 if right else 1
