@@ -15,6 +15,7 @@ Over MPI each process is a rank; its result has the bits of the same mesh in one
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 
 import numpy as np
@@ -118,8 +119,7 @@ def agrees(name: str, program: Program, layer: Workload, y: np.ndarray, expected
 def main() -> int:
     """Run the layer by each algorithm; 1 where a result is wrong."""
     parser = argparse.ArgumentParser(description="SwiGLU over the ranks of a mesh.")
-    mpi = sys.modules.get("mpi4py.MPI")      # loaded by `python -m mpi4py`
-    comm = None if mpi is None else mpi.COMM_WORLD
+    comm = importlib.import_module("mpi4py.MPI").COMM_WORLD if "mpi4py" in sys.modules else None      # `python -m mpi4py` loads it
     parser.add_argument("--ranks", type=int, default=2 if comm is None else comm.size, help="default %(default)s")
     parser.add_argument("--tokens", type=int, default=64, help="a multiple of 16, default %(default)s")
     parser.add_argument("--width", type=int, default=32, help="default %(default)s")
