@@ -49,11 +49,13 @@ def test_generated_moves_are_numpys(n: int, target: str, many: int) -> None:
     assert all(f"rank {rank}: {many} moves" in text for rank in range(n)), text
 
 
+@pytest.mark.slow
 def test_a_run_without_faults() -> None:
     code, text, _ = fault("no fault")
     assert code == 0, text
 
 
+@pytest.mark.slow
 def test_a_rank_that_hangs_before_a_run_is_named() -> None:
     code, text, seconds = fault("hangs")
     assert code != 0 and seconds < 30, text
@@ -66,6 +68,7 @@ def test_a_rank_that_hangs_in_a_run_is_named_with_collective_and_line() -> None:
     assert "rank 0 waited 3 s for rank 1" in text and "rank 0 is at `allreduce`, tests/mesh/over_mpi/faults.py:" in text, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "said"), [("raises", "rank 1 has no data"), ("raises later", "rank 1 is at its end")])
 def test_a_rank_that_raises_ends_all(what: str, said: str) -> None:
     code, text, seconds = fault(what)
@@ -73,12 +76,14 @@ def test_a_rank_that_raises_ends_all(what: str, said: str) -> None:
     assert f"ValueError: {said}" in text, text
 
 
+@pytest.mark.slow
 def test_a_rank_that_leaves_is_missed() -> None:
     code, text, seconds = fault("leaves")
     assert code != 0 and seconds < 30, text
     assert "rank 1 ended the program, and rank 0 waits for it" in text, text
 
 
+@pytest.mark.slow
 def test_a_killed_rank_ends_the_job() -> None:
     code, text, seconds = fault("killed")
     assert code != 0 and seconds < 30, text
@@ -91,6 +96,7 @@ def test_ranks_that_differ_all_say_so(what: str, said: str) -> None:
     assert said in text and all(f"rank {rank} saw M107" in text for rank in range(2)), text
 
 
+@pytest.mark.slow
 def test_who_catches_an_error_compiles_again() -> None:
     code, text, _ = fault("caught")
     assert code == 0, text
