@@ -276,7 +276,7 @@ class _Module:
             body = substituted(body, {loop.var: position})
             self._homes.adopt(body)
             self._keep.append(body)
-        proved: AbstractSet[int] = frozenset() if self._for_device else self._given      # a package has numbers as sizes, for which no proof is found
+        proved: AbstractSet[int] = frozenset() if self._for_device else self._given      # no proof is found for sizes that are numbers
         head = f"for {name} in {'P.seq' if loop.ordered or _writes_by_table(body, proved) else 'P'}({self.scalar(count)}):"
         inside = self._tasks(body, depth + 1, inner, {**variables, loop.var: name})
         self._variables = variables

@@ -13,15 +13,15 @@ from pto_wsp import DType, Tensor, jit
 F32 = DType.F32
 
 
-def flat(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]  # noqa: F821
+def flat(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
     return np.exp(x.reshape(-1))
 
 
-def halves(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]  # noqa: F821
+def halves(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
     return x.reshape(x.shape[0] * 2, 4) + 1
 
 
-def joined(x: Tensor["a", "b", F32]):  # type: ignore[valid-type, no-untyped-def]  # noqa: F821
+def joined(x: Tensor["a", "b", F32]):  # type: ignore[valid-type, no-untyped-def]
     return np.sum((x * 2).reshape(-1, 1), axis=-1)
 
 
