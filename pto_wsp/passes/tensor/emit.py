@@ -276,7 +276,8 @@ class _Module:
             body = substituted(body, {loop.var: position})
             self._homes.adopt(body)
             self._keep.append(body)
-        head = f"for {name} in {'P.seq' if loop.ordered or _writes_by_table(body, self._given) else 'P'}({self.scalar(count)}):"
+        proved: AbstractSet[int] = frozenset() if self._for_device else self._given      # no proof is found for sizes that are numbers
+        head = f"for {name} in {'P.seq' if loop.ordered or _writes_by_table(body, proved) else 'P'}({self.scalar(count)}):"
         inside = self._tasks(body, depth + 1, inner, {**variables, loop.var: name})
         self._variables = variables
         return [ModuleLine(head, depth, loop.span if loop.span != UNKNOWN else _first_span(inside)), *inside]
