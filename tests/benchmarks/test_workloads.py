@@ -13,7 +13,7 @@ import pytest
 
 from tests.benchmarks import workloads
 from tests.benchmarks.page import put_between
-from tests.benchmarks.peers.catalogue import PEERS, prepare
+from tests.benchmarks.peers.catalogue import PEERS, TENSORS, prepare
 from tests.benchmarks.works.catalogue import WORKS, draw
 from tests.benchmarks.works.work import missing_share, relative_error
 
@@ -33,7 +33,7 @@ def test_our_work_agrees_with_numpy(key: str) -> None:
 
 
 # torchc compiles for seconds a work, and the benchmark itself checks its results
-@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.installed and name != "torchc"])
+@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.installed and name not in ("torchc", TENSORS)])
 @pytest.mark.parametrize("key", WORKS)
 def test_peers_agree_with_numpy(key: str, name: str) -> None:
     work = WORKS[key]
@@ -41,6 +41,17 @@ def test_peers_agree_with_numpy(key: str, name: str) -> None:
     found = prepare(name, key, given, 2)
     if found is None:
         return
+    run, result = found
+    run()
+    assert work.error(result(), work.expected(given)) <= work.tolerance
+
+
+@pytest.mark.parametrize("key", [pytest.param(key, marks=() if key == "softmax" else pytest.mark.slow) for key in WORKS])
+def test_functions_on_tensors_agree_with_numpy(key: str) -> None:
+    work = WORKS[key]
+    given = draw(work, small=True)
+    found = prepare(TENSORS, key, given, 2)
+    assert found is not None
     run, result = found
     run()
     assert work.error(result(), work.expected(given)) <= work.tolerance

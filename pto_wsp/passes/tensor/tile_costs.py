@@ -5,7 +5,7 @@ as arrays with an element a candidate.
 
 Capacity is that of `check.capacity`: vector values live in UB, operands of products in L1, and in L0A and L0B during the product, products
 in L0C, from definition to last use, what stands before a loop over steps and is used in it for the whole of the loop. On a CPU, and on a
-machine without bounds, all of them share the second cache of a core.
+machine without bounds, all of them share the second cache of a core; operands that products alone read stay in memory.
 
 Cost is that of `arch.overlap`, coarsely: pipes overlap inside a loop of steps, and follow each other outside of it.
     cycles = waves * cycles of one task + tasks * submit_cycles,   waves = tasks / executors, rounded up
@@ -366,10 +366,11 @@ class _GroupNumbers:
             yield from self._places(value, first, last, made, uses)
 
     def _places(self, value: CutValue, first: int, last: int, made: Sequence[int], uses: Sequence[int]) -> Iterator[_Life]:
-        if self.on_host:
-            yield _Life(value, "cache", first, last)
-            return
         multiplied = [at for at in uses if _work_of(self.ops[at]) is Work.MKN]
+        if self.on_host:
+            if not value.loaded or len(multiplied) < len(uses):      # a CPU's products read memory in place, block by block
+                yield _Life(value, "cache", first, last)
+            return
         vector = [at for at in uses if at not in multiplied]
         produced = any(_work_of(self.ops[at]) is Work.MKN for at in made)
         if produced:

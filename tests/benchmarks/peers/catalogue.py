@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.benchmarks.works.catalogue import WORKS
 from tests.benchmarks.works.work import Array, Arrays
 
-OURS = "pto_wsp"
+OURS, TENSORS = "pto_wsp", "tensors"      # kernels and a workload by hand; functions on whole tensors with default plans
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Peer:
 
 
 PEERS: Mapping[str, Peer] = {
+    TENSORS: Peer("pto_wsp", "with_tensors"),
     "numpy": Peer("numpy", "with_numpy"),
     "numba": Peer("numba", "with_numba"),
     "torch": Peer("torch", "with_torch"),

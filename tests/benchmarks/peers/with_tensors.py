@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def prepare(key: str, given: Arrays, threads: int) -> Run | None:
     return lambda: ready(*arguments, out=out), lambda: out
 
 
-def _calls(key: str, given: Arrays) -> tuple[jit, tuple[Array, ...], Array]:
+def _calls(key: str, given: Arrays) -> tuple[Any, tuple[Array, ...], Array]:
     """Return the function of a work, its arguments, and the place of its result."""
     match key:
         case "rmsnorm":
@@ -161,7 +161,7 @@ def index(q, keys, weights):
     return np.sum(np.maximum((q @ keys.T).astype(F32), 0) * weights[..., None], axis=1)
 
 
-def _best(n_best: int) -> jit:
+def _best(n_best: int) -> Any:
     @jit
     def index_best(q, keys, weights):
         score = np.sum(np.maximum((q @ keys.T).astype(F32), 0) * weights[..., None], axis=1)

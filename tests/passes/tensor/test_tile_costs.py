@@ -227,3 +227,11 @@ def test_tasks_that_stand_side_by_side_in_loops_around_count() -> None:
     assert alone is not None and among is not None
     assert alone.tiles["0"] < among.tiles["0"], "with 100 of them, larger tiles leave no executor idle"
     assert among.n_tasks == 100 * -(-500 // among.tiles["0"])
+
+
+def test_operands_that_a_product_reads_in_place_do_not_bound_the_tiles_of_a_cpu() -> None:
+    axes = (TileAxis("m", 512), TileAxis("n", 4096))
+    a, b = CutValue("a", DType.F32, ("m", 4096), loaded=True), CutValue("b", DType.F32, (4096, "n"), loaded=True)
+    out = CutValue("out", DType.F32, ("m", "n"), stored=True)
+    best = rank_tiles(axes, (a, b, out), (TileOp("matmul", ("out",), ("a", "b")),), builtin_arch("host_cpu"), executors=2).chosen
+    assert best is not None and min(best.tiles.values()) >= 256       # blocks of 32 x 64 took three times as long
