@@ -14,7 +14,7 @@ from types import FunctionType
 from pto_wsp import doors
 from pto_wsp.api.program import Program
 from pto_wsp.api.tensors import disk
-from pto_wsp.api.tensors.calls import ReadyFunction
+from pto_wsp.api.tensors.calls import ReadyFunction, number_of
 from pto_wsp.api.tensors.disk import KnownProgram
 from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
 from pto_wsp.api.tensors.plan_files import find_plan
@@ -138,6 +138,8 @@ class KnownFunctions:
             if kept is not None:
                 return kept
             refuse_compiling(function.name, ", ".join(types))
+            if self._options.rest.get("verify_passes") is True:
+                _check_passes(function, plan, self._options, arch, bound)
             made = _compiled(function, plan, self._options, arch)
             if record is not None:
                 disk.keep_program(record, made)
@@ -153,6 +155,14 @@ def _record_key(key: str, options: JitOptions) -> str | None:
     if options.target != DEFAULT_TARGET or not options.rest.keys() <= _PLAIN_OPTIONS:
         return None
     return disk.record_key(key, portable=bool(options.rest.get("portable")))
+
+
+def _check_passes(function: TensorFunction, plan: TilePlan | None, options: JitOptions, arch: Arch, bound: BoundArguments) -> None:
+    arrays = [array for array in bound.arrays if array is not None]
+    numbers = {symbol.name: number_of(leaf.path, leaf.dtype, value)
+               for symbol, leaf, value in zip(function.scalars, bound.scalars, bound.numbers, strict=True)}
+    lowering = doors.late_module("pto_wsp.api.tensors.lowering")
+    lowering.check_passes(function, plan, arch, options.target, arrays, {**bound.sizes(), **numbers})
 
 
 def _compiled(function: TensorFunction, plan: TilePlan | None, options: JitOptions, arch: Arch) -> KnownProgram:

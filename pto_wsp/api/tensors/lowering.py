@@ -14,11 +14,14 @@ from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
 from pto_wsp.api.tensors.tensor_workload import TensorWorkload
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import JitOptionError, PassError, UnknownPassError
+from pto_wsp.ir.exchange import Array
+from pto_wsp.ir.scalar import Number
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.passes.tensor.emit import EmittedModule, emit
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.run.tensor_pass_check import check_tensor_passes, difference_of_functions, drawn_arguments
 from pto_wsp.schedule.tiling import Planner, TilePlan
 from pto_wsp.schedule.tiling_names import names_of
 from pto_wsp.source import here
@@ -29,6 +32,7 @@ Replaced: TypeAlias = Mapping[str, Callable[[PlannedFunction, TensorContext], Pl
 
 _HOST = "host_cpu"
 _WITHOUT_MEMORIES = "unit"      # this machine's capacities stand in on it
+_DRAWN_SIZE = 5                 # of symbols, where a function of the user's in place of a pass is tried
 USUAL_SIZE = 1024               # that a symbol is planned for
 
 
@@ -55,6 +59,17 @@ def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target
     used = empty_plan(function, arch, target, sizes) if given is None else used_plan(function, given, context, traces)
     planned = run_tensor_passes(PlannedFunction(function, replace(used, planner=None)), context)
     return replace(planned, plan=replace(planned.plan, planner=planner_of(function, context, traces)))
+
+
+def check_passes(function: TensorFunction, plan: TilePlan | None, arch: Arch, target: str, arrays: Sequence[Array],
+                 numbers: Mapping[str, Number]) -> None:
+    """Evaluate a function before and after each pass on the arrays of a call, as `verify_passes=True` asks; the arrays stay as they are.
+
+    Raises: InternalError naming the pass that changed what is computed; what the passes raise.
+    """
+    sizes = {} if plan is None else dict(plan.sizes)
+    used = empty_plan(function, arch, target, sizes) if plan is None else plan
+    check_tensor_passes(PlannedFunction(function, replace(used, planner=None)), context_of(arch, target, sizes), arrays, numbers)
 
 
 def empty_plan(function: TensorFunction, arch: Arch, target: str, sizes: Mapping[str, int]) -> TilePlan:
@@ -111,6 +126,12 @@ def _checked(name: str, function: Callable[..., object]) -> Callable[[PlannedFun
         if not isinstance(made, PlannedFunction):
             raise PassError(f"the function for pass `{name}` gives no function with its plan", here(), expected="a PlannedFunction",
                             found=repr(made)[:80])
+        before = planned.function
+        arrays = drawn_arguments(before, {symbol.name: _DRAWN_SIZE for symbol in before.symbols}, seed=0)
+        changed = difference_of_functions(before, made.function, arrays, {scalar.name: 1 for scalar in before.scalars})
+        if changed is not None:
+            raise PassError(f"the function for pass `{name}` changes what `{before.name}` computes", here(),
+                            expected="the same numbers before and after", found=changed[:200])
         return made
 
     return run
