@@ -333,7 +333,8 @@ class Tensor(TensorView):
         return self._again(None if self.data is None else self.data.copy())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickle, (self.data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts, self.layout)
+        return _unpickle, (self.data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts, self.layout,
+                           self.made_in is not None)
 
     def _again(self, data: npt.NDArray[Any] | None) -> Tensor:
         """Return a new tensor with this one's attributes; a copy needs an id of its own."""
@@ -490,9 +491,21 @@ class Tensor(TensorView):
         return Tensor(array, name=name)
 
 
+class _ClosedBody:
+    """The body of a tensor that was made in one and comes from a file: nothing can be traced in it any more."""
+
+    closed = True
+
+
 def _unpickle(data: npt.NDArray[Any] | None, sizes: tuple[s.Scalar, ...], dtype: DType, name: str, intermediate: bool,
-              contracts: tuple[Contract, ...] = (), layout: TensorLayout | None = None) -> Tensor:
-    tensor = Tensor(data, tuple(int(n.value) if isinstance(n, s.Const) else Symbolic(n) for n in sizes), dtype, name or None, layout)
+              contracts: tuple[Contract, ...] = (), layout: TensorLayout | None = None, in_body: bool = False) -> Tensor:
+    shape = tuple(int(n.value) if isinstance(n, s.Const) else Symbolic(n) for n in sizes)
+    if in_body:
+        extents, cuts = _sizes(shape, in_body=True)
+        tensor = Tensor(None, extents, dtype, name or None, layout)
+        tensor.view, tensor.made_in = View(tensor.ref, cuts), _ClosedBody()
+    else:
+        tensor = Tensor(data, shape, dtype, name or None, layout)
     tensor.intermediate = intermediate
     for contract in contracts:
         tensor.promise(contract)

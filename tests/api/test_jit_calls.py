@@ -341,7 +341,7 @@ def test_passes_and_sizes_that_are_none_are_refused() -> None:
     assert refused(lambda: shifted.foo).code == "T211"
 
 
-def test_tasks_that_write_through_an_injective_parameter_have_no_order() -> None:
+def test_tasks_that_write_through_a_table_follow_one_another() -> None:
     @jit
     def append(x: Tensor["t", 8, F32], slots: Injective[Tensor["t", DType.I32]], cache: InOut[Tensor["rows", 8, F32]]):
         cache[slots] = x * 2.0
@@ -353,8 +353,6 @@ def test_tasks_that_write_through_an_injective_parameter_have_no_order() -> None
     x, cache = np.ones((5, 8), np.float32), np.zeros((9, 8), np.float32)
     append(x, np.array([3, 0, 8, 1, 7], np.int32), cache)
     assert cache[:, 0].tolist() == [2, 2, 0, 2, 0, 0, 0, 2, 2]
-    assert "P.seq" not in append.lower().source()
-    assert any("proved: races on `cache`" in str(check) for check in append.lower().compile().checks)
-    assert "P.seq" in added.lower().source()
+    assert "P.seq" in append.lower().source() and "P.seq" in added.lower().source()
     added(x, np.array([3, 3, 8, 3, 7], np.int32), cache)
     assert cache[:, 0].tolist() == [2, 2, 0, 5, 0, 0, 0, 3, 3]

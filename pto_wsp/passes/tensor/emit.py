@@ -14,7 +14,6 @@ import keyword
 import linecache
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
@@ -276,8 +275,7 @@ class _Module:
             body = substituted(body, {loop.var: position})
             self._homes.adopt(body)
             self._keep.append(body)
-        proved: AbstractSet[int] = frozenset() if self._for_device else self._given      # no proof is found for sizes that are numbers
-        head = f"for {name} in {'P.seq' if loop.ordered or _writes_by_table(body, proved) else 'P'}({self.scalar(count)}):"
+        head = f"for {name} in {'P.seq' if loop.ordered or _writes_by_table(body) else 'P'}({self.scalar(count)}):"
         inside = self._tasks(body, depth + 1, inner, {**variables, loop.var: name})
         self._variables = variables
         return [ModuleLine(head, depth, loop.span if loop.span != UNKNOWN else _first_span(inside)), *inside]
@@ -466,11 +464,9 @@ def _defined(leaf: Any) -> Iterable[Array]:
 
 
 
-def _writes_by_table(body: Body, params: AbstractSet[int]) -> bool:
-    """Tell whether tasks write through a table that is not proved to lead each to rows of its own: a parameter that is Injective is."""
-    return any(isinstance(leaf, Put) and leaf.table is not None
-               and (leaf.add or leaf.table.array.id not in params or Contract.INJECTIVE not in leaf.table.array.contracts)
-               for leaf in flow.leaves(body))
+def _writes_by_table(body: Body) -> bool:
+    """Tell whether tasks write rows through a table: no proof is found below, for all sizes, that they write rows of their own."""
+    return any(isinstance(leaf, Put) and leaf.table is not None for leaf in flow.leaves(body))
 
 
 def _first_span(lines: Sequence[ModuleLine]) -> Span:
