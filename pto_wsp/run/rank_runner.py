@@ -66,7 +66,7 @@ class RankRunner(Interpreter):
 
         Raises: M102.
         """
-        raise MeshError("a program over MPI runs as a whole", here(), help="compile without comm=, in one process")
+        raise _only_in_one_process("a program over MPI runs as a whole")
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Run this rank's tasks. On each rank: the error of one rank ends the run of all.
@@ -163,7 +163,7 @@ def _refuse(plan: TaskPlan, tensors: Mapping[int, TensorRanks], most_tag: int) -
     Raises: M102.
     """
     if plan.n_streams > 1 or plan.channels:
-        raise MeshError("processes and channels do not run over MPI", here(), help="compile without comm=, in one process")
+        raise _only_in_one_process("processes and channels do not run over MPI")
     for number, slot in enumerate(plan.tensors):
         if slot.scalars and (slot.writes or slot.fresh or tensors.get(number, TensorRanks()).cut):
             raise MeshError(f"the tasks depend on elements of `{slot.ref.shown}`, which a rank does not have before it makes them", here(),
@@ -176,6 +176,10 @@ def _refuse(plan: TaskPlan, tensors: Mapping[int, TensorRanks], most_tag: int) -
         use = plan.kernels[task.kernel].kernel
         if task.on is not None and task.on.crosses and len(use.memory_params) != 2:
             raise MeshError("a task between two ranks is no copy", task.span)
+
+
+def _only_in_one_process(problem: str) -> MeshError:
+    return MeshError(problem, here(), help="compile without comm=, in one process")
 
 
 def _facts(plan: TaskPlan, bindings: Bindings) -> dict[str, bytes | str]:
