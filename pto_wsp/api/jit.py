@@ -241,6 +241,16 @@ class JitFunction(doors.Displayed):
         return doors.late_module("pto_wsp.api.tensors.meanings").run_reference(traced, bound)
 
     @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of the parameters, in order."""
+        return tuple(param.name for param in self._signature.params)
+
+    @property
+    def tunables(self) -> Mapping[str, Tunable]:
+        """The Tunable parameters by name."""
+        return self._tunables
+
+    @property
     def compiled(self) -> tuple[CompiledCall, ...]:
         """What has been compiled: types of the arguments, plan, target, arch, program; `print` shows a line each."""
         return self._known.compiled

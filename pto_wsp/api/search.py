@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import field
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from pto_wsp.api.compare import compare
+from pto_wsp.api.jit import JitFunction
 from pto_wsp.api.program import Program
 from pto_wsp.api.search_space import Candidate, Decision, Draw, answered, questions, tuned
 from pto_wsp.api.workload import Workload, WorkloadFunction
@@ -30,6 +31,7 @@ from pto_wsp.errors import AutoScheduleError, PtoError
 from pto_wsp.progress import step
 from pto_wsp.schedule.changes import code_of, differences, settings_of
 from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tunable import Tunable, tunables_of
 from pto_wsp.source import here
 from pto_wsp.targets.options import read_arch
@@ -425,6 +427,11 @@ def _check(what: object, budget: object, seed: object, executor: object) -> Mapp
     if not tunables and not isinstance(what, Workload | WorkloadFunction):
         raise AutoScheduleError("auto_schedule takes a workload", here(), found=repr(what),
                                 expected="a Workload, or a function whose parameters are Tunables and that returns one")
+    _check_numbers(budget, seed, executor)
+    return tunables
+
+
+def _check_numbers(budget: object, seed: object, executor: object) -> None:
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
         raise AutoScheduleError("the budget is the number of schedules that are simulated", here(), expected="an int of at least 1",
                                 found=repr(budget))
@@ -434,7 +441,6 @@ def _check(what: object, budget: object, seed: object, executor: object) -> Mapp
         raise AutoScheduleError("the executor is one of concurrent.futures", here(), found=repr(executor),
                                 expected="an Executor: ProcessPoolExecutor(), ThreadPoolExecutor(), or a cluster's",
                                 help="give an instance, not the class" if isinstance(executor, type) else None)
-    return tunables
 
 
 def _check_options(bindings: object, overheads: object, progress: object) -> None:
@@ -460,10 +466,20 @@ def _result(trials: Trials, tried: list[Tried], values: Mapping[str, tuple[objec
                         tried[0].cycles, best.bound, shown, seed, was_stopped, Kept(trials.comparison(best.candidate.tuning, schedule)))
 
 
-@user_call()
+@overload
+def auto_schedule(what: JitFunction, *arrays: Any, arch: object = None, budget: int = 100, overheads: bool = False) -> TilePlan: ...
+
+
+@overload
 def auto_schedule(what: Workload | Callable[..., Workload], *, arch: object = None, budget: int = 100, seed: int = 0,
                   executor: Executor | None = None, bindings: Mapping[str, object] | None = None, overheads: bool = False,
-                  progress: bool | None = None) -> AutoSchedule:
+                  progress: bool | None = None) -> AutoSchedule: ...
+
+
+@user_call()
+def auto_schedule(what: JitFunction | Workload | Callable[..., Workload], *arrays: Any, arch: object = None, budget: int = 100,
+                  seed: int = 0, executor: Executor | None = None, bindings: Mapping[str, object] | None = None, overheads: bool = False,
+                  progress: bool | None = None) -> AutoSchedule | TilePlan:
     """Return the schedule with the fewest simulated cycles that the search finds; it is never worse than the given one.
 
     `what` is a workload, or a function that returns one and whose parameters are all Tunables. Directives that are set stay; the search
@@ -473,10 +489,24 @@ def auto_schedule(what: Workload | Callable[..., Workload], *, arch: object = No
     copy of the workload and its arrays. `bindings` are as for run(). `overheads` counts the costs of the control processors. `progress`
     shows a bar on the terminal after a second; None: if there is one. Ctrl-C ends the search with the best schedule so far.
 
+    For a function of jit, `auto_schedule(f, *arrays)` simulates the tiles around those of the default plan, and returns the best
+    `TilePlan`; it takes `arch`, `budget` and `overheads`.
+
     The workload runs once per tried combination of Tunables (and per worker process) and writes its outputs.
 
     Raises: S111 for arguments that cannot be searched, and the errors of compiling and running the workload.
 
     >>> print(auto_schedule(w, arch="ascend_910b", budget=50))  # doctest: +SKIP
     """
+    if isinstance(what, JitFunction):
+        _check_numbers(budget, seed, executor)
+        if executor is not None or bindings is not None:
+            raise AutoScheduleError("a search for the plan of a function takes its arrays", here(), found="executor= or bindings=",
+                                    expected=f"auto_schedule({what.__name__}, *arrays, arch=, budget=, overheads=)")
+        _check_options({}, overheads, progress)
+        found: TilePlan = late_module("pto_wsp.api.tensors.plan_search").find_plan(what, arrays, arch, int(budget), overheads=overheads)
+        return found
+    if arrays:
+        raise AutoScheduleError("auto_schedule of a workload takes no arrays by position", here(), expected="bindings={'X': array}",
+                                found=repr(arrays)[:80])
     return find_schedule(what, arch, budget, seed, executor, {} if bindings is None else bindings, overheads=overheads, progress=progress)

@@ -1,0 +1,81 @@
+"""Search for the plan of a function on tensors: `auto_schedule(f, *arrays)` simulates neighbours of the default plan.
+
+    plan = auto_schedule(f, x, w, arch="ascend_910b", budget=20)      # never slower than f.plan(x, w, arch="ascend_910b")
+    f(x, w, plan=plan)
+
+From the best plan so far, each tile and each step of a sum is halved and doubled, and each Tunable parameter takes its other values. A
+plan that does not fit is left out. Each candidate runs once, on copies of the arrays, and its tasks are simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.api.jit import JitFunction
+from pto_wsp.api.tensors.options import arch_of
+from pto_wsp.errors import AutoScheduleError, PtoError
+from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.schedule.tunable import Tunable
+from pto_wsp.source import here
+
+_CUTS = ("tiles", "inner")      # keys whose entries are halved and doubled
+
+
+def find_plan(function: JitFunction, arrays: tuple[object, ...], arch: object, budget: int, *, overheads: bool) -> TilePlan:
+    """Return the plan with the fewest simulated cycles of at most `budget` plans; the default plan is the first.
+
+    Raises: S111 for arguments other than arrays; the errors of planning and running the function.
+    """
+    for array in arrays:
+        if not isinstance(array, np.ndarray):
+            raise AutoScheduleError("auto_schedule of a function on tensors takes the arrays of a call", here(),
+                                    expected=f"auto_schedule({function.__name__}, *arrays), NumPy arrays by position",
+                                    found=repr(array)[:80])
+    machine = None if arch is None else arch_of(arch)
+    best: TilePlan = function.plan(*arrays, arch=machine)
+    least = simulated_cycles(function, arrays, best, overheads=overheads)
+    tried, seen = 1, {best.digest}
+    improved = True
+    while improved:
+        improved = False
+        for plan in _neighbours(best, function.tunables):
+            if tried >= budget:
+                return best
+            if plan.digest in seen:
+                continue
+            seen.add(plan.digest)
+            tried += 1
+            try:
+                cycles = simulated_cycles(function, arrays, plan, overheads=overheads)
+            except PtoError:
+                continue      # what a plan by hand would be refused for
+            if cycles < least:
+                best, least, improved = plan, cycles, True
+                break
+    return best
+
+
+def simulated_cycles(function: JitFunction, arrays: tuple[object, ...], plan: TilePlan, *, overheads: bool = False) -> int:
+    """Return the cycles of a call with a plan, on copies of the arrays and the arch of the plan."""
+    names = function.parameter_names
+    copies: dict[str, Any] = {name: np.array(array) for name, array in zip(names, arrays, strict=False)}
+    program = function.lower(plan, **copies).compile(arch=arch_of(plan.arch), threads=1).run()
+    return int(program.simulate(overheads=overheads).stats.total_cycles)
+
+
+def _neighbours(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[TilePlan]:
+    """Yield the plans that differ from a plan by one entry and fit."""
+    changes: list[dict[str, dict[str, object]]] = []
+    for entry in plan.entries:
+        if entry.key in _CUTS and isinstance(entry.value, int):
+            sizes = [size for size in (entry.value * 2, entry.value // 2) if size]
+            changes += [{entry.key: {entry.name: {entry.axis: size}}} for size in sizes]
+    changes += [{"tunables": {name: value}} for name, tunable in tunables.items() for value in tunable.values]
+    for change in changes:
+        try:
+            yield plan.but(**change)
+        except PtoError:
+            continue
