@@ -504,7 +504,7 @@ def auto_schedule(what: JitFunction | Workload | Callable[..., Workload], *array
             raise AutoScheduleError("a search for the plan of a function takes its arrays", here(), found="executor= or bindings=",
                                     expected=f"auto_schedule({what.__name__}, *arrays, arch=, budget=, overheads=)")
         _check_options({}, overheads, progress)
-        found: TilePlan = late_module("pto_wsp.api.tensors.plan_search").find_plan(what, arrays, arch, int(budget), overheads=overheads)
+        found: TilePlan = late_module("pto_wsp.api.plan_search").find_plan(what, arrays, arch, int(budget), overheads=overheads)
         return found
     if arrays:
         raise AutoScheduleError("auto_schedule of a workload takes no arrays by position", here(), expected="bindings={'X': array}",

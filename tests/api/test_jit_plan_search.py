@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, Tensor, auto_schedule, jit
-from pto_wsp.api.tensors.plan_search import simulated_cycles
+from pto_wsp.api.plan_search import simulated_cycles
 from pto_wsp.errors import AutoScheduleError
 
 F32 = DType.F32
