@@ -241,6 +241,7 @@ class Workload(Scheduled, doors.Displayed):
             raise MeshError(f"workload `{self.name}` is not over this mesh", here(), found=f"{mesh!r:.80}",
                             expected="no mesh: none of its tasks is on a rank" if self.mesh is None else repr(self.mesh))
         compile_program, _ = doors.program_makers()
+        _check_timeout(peer_timeout)
         ranks = None if comm is None else OverRanks(comm, peer_timeout, self.mesh, {move.span: move.name for move in self._moves})
         try:
             return compile_program(self._canonical, self._tensors, self.schedule, ranks, target=target, arch=arch, strict=strict,
@@ -320,6 +321,11 @@ class WorkloadFunction:
 
     def __repr__(self) -> str:
         return f"workload {self._function.__name__}"
+
+
+def _check_timeout(timeout_s: object) -> None:
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not timeout_s > 0:
+        raise MeshError("peer_timeout is no time", here(), expected="seconds, above 0", found=f"{timeout_s!r:.60}")
 
 
 def _too_deep(what: str, problem: RecursionError) -> WorkloadStructureError:

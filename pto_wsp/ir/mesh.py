@@ -206,6 +206,6 @@ class OverRanks:
     """What compile() is told of processes: a communicator, how long a rank waits, the mesh, and the names of collectives by their lines."""
 
     comm: object
-    timeout_s: object
+    timeout_s: float
     mesh: Mesh | None
     collectives: Mapping[Span, str]

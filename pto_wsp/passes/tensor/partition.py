@@ -274,9 +274,10 @@ class _Partition:
     def _small(self, before: KernelGroup, after: KernelGroup) -> bool:
         """Tell whether the axes that were cut before and are whole after have few elements; one that is walked now does not count."""
         now = {after.axes.axis(axis, before.axes.extent(axis)) for axis in before.tiled} - {*after.tiled, after.walked}
-        if now and any(said_of(self.plan, "tiles", "", before, axis) is not None for axis in before.tiled
-                       if after.axes.axis(axis, before.axes.extent(axis)) in now):
-            return False              # the plan has tiles of an axis that would be whole
+        asked = [said_of(self.plan, "tiles", "", before, axis) for axis in before.tiled
+                 if after.axes.axis(axis, before.axes.extent(axis)) in now] if now else []
+        if any(said is not None and said.by_hand for said in asked):
+            return False              # a person has tiles of an axis that would be whole
         elements = 1
         for axis in now:
             extent = after.axes.extent(axis)
