@@ -10,17 +10,12 @@ import sys
 import numpy as np
 import pytest
 
-from pto_wsp import PtoError, builtin_arch
+from pto_wsp import builtin_arch
 from pto_wsp.api.tensors.lowering import plan_of
 from pto_wsp.passes.tensor.passes import print_planned
 from tests.examples.tensors import EXAMPLES, FOLDER, TensorExample, every_example
 
-# What has no form as kernels yet; docs/tensor_targets.md says why.
-WAITING: tuple[str, ...] = ()
 every_plan = pytest.mark.parametrize("which", ["default", "tuned"])
-every_compiled_example = pytest.mark.parametrize("example", [
-    pytest.param(example, id=name, marks=pytest.mark.xfail(raises=PtoError, strict=True) if name in WAITING else ())
-    for name, example in EXAMPLES.items()])
 
 
 def test_every_file_has_an_example() -> None:
@@ -44,7 +39,7 @@ def test_reference_gives_the_numbers_of_an_independent_reference(example: Tensor
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @every_plan
-@every_compiled_example
+@every_example
 def test_plans_give_the_numbers_of_an_independent_reference(example: TensorExample, which: str, target: str) -> None:
     plan = example.function.plan(**example.module.draw())
     if which == "tuned":

@@ -27,7 +27,6 @@ from pto_wsp.ir.tensor_function import (
     Refold,
     Show,
     Statement,
-    TileCut,
     arrays_defined,
     limit_of,
 )
@@ -299,8 +298,3 @@ TAKE, ROWS_OF, RANDOM, ARANGE = "take", "rows_of", "random", "arange"
 def defined_by(items: Iterable[Item]) -> dict[int, Array]:
     """Return the arrays that items make or compute, by id."""
     return {array.id: array for statement in statements_of(items) for array in arrays_defined(statement)}
-
-
-def has_opaque_step(view: ArrayView) -> bool:
-    """Tell whether a view takes a part, or another shape, of its array."""
-    return any(isinstance(step, Cut | TileCut | Refold) for step in view.steps)

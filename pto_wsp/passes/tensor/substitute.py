@@ -17,6 +17,21 @@ def substituted(body: Body, values: Mapping[Scalar, Scalar]) -> Body:
     return with_scalars(body, lambda node: scalar.substitute(node, values.get))
 
 
+def with_step_scalars(step: ArrayStep, change: Callable[[Scalar], Scalar]) -> ArrayStep:
+    """Return a step of a view with `change` applied to its scalars."""
+    match step:
+        case Pick(dim, index):
+            return Pick(dim, change(index))
+        case Cut(dim, start, stop, by):
+            return Cut(dim, change(start), change(stop), by)
+        case TileCut(dim, start, size):
+            return TileCut(dim, change(start), size)
+        case Refold(shape):
+            return Refold(tuple(map(change, shape)))
+        case _:
+            return step
+
+
 def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: bool = False) -> Body:
     """Return a body with `given` applied to each scalar, or to the extents of arrays alone."""
     def change(node: Scalar) -> Scalar:
@@ -34,19 +49,7 @@ def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: boo
         return changed
 
     def step(one: ArrayStep) -> ArrayStep:
-        if shapes_only and not isinstance(one, Refold):
-            return one
-        match one:
-            case Pick(dim, index):
-                return Pick(dim, change(index))
-            case Cut(dim, start, stop, by):
-                return Cut(dim, change(start), change(stop), by)
-            case TileCut(dim, start, size):
-                return TileCut(dim, change(start), size)
-            case Refold(shape):
-                return Refold(tuple(map(change, shape)))
-            case _:
-                return one
+        return one if shapes_only and not isinstance(one, Refold) else with_step_scalars(one, change)
 
     def view(one: ArrayView) -> ArrayView:
         found, steps = array(one.array), tuple(map(step, one.steps))

@@ -12,28 +12,15 @@ from pto_wsp.ir.extents import same, simplified
 from pto_wsp.ir.scalar import Const, Scalar, add, mul
 from pto_wsp.ir.tensor_function import ArrayStep, ArrayView, Extents, Flip, Insert, Refold, TileCut
 from pto_wsp.ir.view import Cut, Permute, Pick
+from pto_wsp.passes.tensor.substitute import with_step_scalars
 
 
 def composed(view: ArrayView) -> ArrayView:
     """Return the same part of the array by as few steps as the rules below find."""
     steps: list[ArrayStep] = []
     for step in view.steps:
-        _append(view, steps, _with_simple_scalars(step))
+        _append(view, steps, with_step_scalars(step, simplified))
     return ArrayView(view.array, tuple(steps))
-
-
-def _with_simple_scalars(step: ArrayStep) -> ArrayStep:
-    match step:
-        case Pick(dim, index):
-            return Pick(dim, simplified(index))
-        case Cut(dim, start, stop, by):
-            return Cut(dim, simplified(start), simplified(stop), by)
-        case TileCut(dim, start, size):
-            return TileCut(dim, simplified(start), size)
-        case Refold(shape):
-            return Refold(tuple(map(simplified, shape)))
-        case _:
-            return step
 
 
 def _append(view: ArrayView, steps: list[ArrayStep], step: ArrayStep) -> None:
