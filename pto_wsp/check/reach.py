@@ -10,11 +10,13 @@ numbers; a symbol, an element of a tensor or an extent in it means that a run sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from math import isinf
 from typing import TypeAlias
 
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Loop
+from pto_wsp.ir.intervals import Interval, interval
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.rewrite import nodes
@@ -38,57 +40,23 @@ def frozen_dims(plan: TaskPlan) -> frozenset[tuple[int, int]]:
                      if not plan.tensors[slot].scalars and end == plan.tensors[slot].ref.shape[dim])
 
 
-def _loop_ranges(plan: TaskPlan) -> Mapping[int, Range]:
+def _loop_ranges(plan: TaskPlan) -> Mapping[s.Scalar, Interval]:
     """Return the values of each loop variable whose loop has bounds of numbers; outer loops come first."""
-    ranges: dict[int, Range] = {}
+    ranges: dict[s.Scalar, Interval] = {}
     for loop in nodes(plan.body):
         if isinstance(loop, Loop) and loop.through is None:
             start, stop, step = (_range_of(bound, ranges) for bound in (loop.start, loop.stop, loop.step))
             if start is not None and stop is not None and step is not None and start[0] < stop[1]:
-                ranges[loop.var.id] = start[0], stop[1] - 1 - (stop[1] - 1 - start[0]) % step[1]
+                ranges[loop.var] = start[0], stop[1] - 1 - (stop[1] - 1 - start[0]) % step[1]
     return ranges
 
 
-def _range_of(node: s.Scalar, ranges: Mapping[int, Range]) -> Range | None:
-    """Return the least and the largest value of a scalar, by interval arithmetic; None where a run decides."""
-    match node:
-        case s.Const(value):
-            return int(value), int(value)
-        case s.Var(id=id):
-            return ranges.get(id)
-        case s.Unary(s.Op.NEG, value):
-            inner = _range_of(value, ranges)
-            return None if inner is None else (-inner[1], -inner[0])
-        case s.Binary(op, lhs, rhs):
-            left, right = _range_of(lhs, ranges), _range_of(rhs, ranges)
-            return None if left is None or right is None else _combined(op, left, right)
-        case _:
-            return None
-
-
-def _combined(op: s.Op, left: Range, right: Range) -> Range | None:
-    match op:
-        case s.Op.ADD:
-            return left[0] + right[0], left[1] + right[1]
-        case s.Op.SUB:
-            return left[0] - right[1], left[1] - right[0]
-        case s.Op.MUL:
-            return _hull(a * b for a in left for b in right)
-        case s.Op.MIN:
-            return min(left[0], right[0]), min(left[1], right[1])
-        case s.Op.MAX:
-            return max(left[0], right[0]), max(left[1], right[1])
-        case s.Op.FLOORDIV if right[0] == right[1] > 0:
-            return left[0] // right[0], left[1] // right[0]
-        case s.Op.MOD if right[0] == right[1] > 0:
-            return 0, min(right[0] - 1, left[1]) if left[0] >= 0 else right[0] - 1
-        case _:
-            return None
-
-
-def _hull(values: Iterable[int]) -> Range:
-    known = tuple(values)
-    return min(known), max(known)
+def _range_of(node: s.Scalar, ranges: Mapping[s.Scalar, Interval]) -> Range | None:
+    """Return the least and the largest value of a scalar; None where a run decides."""
+    if not all(leaf in ranges for leaf in s.leaves(node)):
+        return None
+    least, greatest = interval(node, ranges.get)
+    return None if isinf(least) or isinf(greatest) else (int(least), int(greatest))
 
 
 @dataclass(slots=True)
@@ -104,7 +72,7 @@ class _ReachedDim:
     step: int
 
 
-def _reach(view: View, ranges: Mapping[int, Range]) -> tuple[int | None, ...]:
+def _reach(view: View, ranges: Mapping[s.Scalar, Interval]) -> tuple[int | None, ...]:
     """Return, for each dimension of the tensor, one past the last position that a view may touch; None where a run decides."""
     rank = view.tensor.rank
     axes = [_ReachedDim(dim, (0, 0), None, 1) for dim in range(rank)]
@@ -117,8 +85,7 @@ def _reach(view: View, ranges: Mapping[int, Range]) -> tuple[int | None, ...]:
                     ends[axis.dim] = axis.begin[1] + place[1] * axis.step + 1
             case Cut(dim, start, stop, by):
                 axis, first, last = axes[dim], _range_of(start, ranges), _range_of(stop, ranges)
-                begin = None if axis.begin is None or first is None else _combined(s.Op.ADD, axis.begin, _scaled(first, axis.step))
-                end = None if axis.begin is None or last is None else _combined(s.Op.ADD, axis.begin, _scaled(last, axis.step))
+                begin, end = (None if axis.begin is None or at is None else _moved(axis.begin, at, axis.step) for at in (first, last))
                 axes[dim] = _ReachedDim(axis.dim, begin, end, axis.step * by)
             case Clip(limits):
                 axes = [_clipped(axis, limit, view.tensor.shape[axis.dim]) for axis, limit in zip(axes, limits, strict=True)]
@@ -133,8 +100,8 @@ def _reach(view: View, ranges: Mapping[int, Range]) -> tuple[int | None, ...]:
     return tuple(ends)
 
 
-def _scaled(range_: Range, by: int) -> Range:
-    return range_[0] * by, range_[1] * by
+def _moved(begin: Range, by: Range, step: int) -> Range:
+    return begin[0] + by[0] * step, begin[1] + by[1] * step
 
 
 def _clipped(axis: _ReachedDim, limit: int | None, extent: int) -> _ReachedDim:

@@ -12,21 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import TypeAlias
 
 from pto_wsp.check.affine.solve import Unsat, solve
 from pto_wsp.check.races.accesses import Contest, SiteAccess, Taken, region_of
 from pto_wsp.check.races.question import Data, Pair, Question
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Loop, Process, bound_vars
+from pto_wsp.ir.intervals import Interval, interval
 from pto_wsp.ir.plan import PlanLoop, Submit
-from pto_wsp.ir.scalar import Op, Scalar
+from pto_wsp.ir.scalar import Scalar
 
 _FEW_LINES = 4
 _FEW_PAIRS = 16        # with fewer pairs the filters cost more than they save
-
-Interval: TypeAlias = tuple[float, float]      # integers, both ends included
-_ALL: Interval = (float("-inf"), float("inf"))
 
 
 def pairs_of(contest: Contest, data: Data) -> Iterator[Pair]:
@@ -196,44 +193,18 @@ def _line_key(access: SiteAccess, dim: int, depth: int) -> tuple[object, ...] | 
 def _box(access: SiteAccess) -> tuple[Interval, ...]:
     """Return an interval for each dimension that an access may reach, from constants alone."""
     region = region_of(access.view)
-    ranges: dict[int, Interval] = {}
+    ranges: dict[s.Scalar, Interval] = {}
     for level in access.levels:
         if isinstance(level, Loop):
-            low, high = _interval(level.start, ranges)[0], _interval(level.stop, ranges)[1]
-            ranges[level.var.id] = (low, high - 1)
+            ranges[level.var] = interval(level.start, ranges.get)[0], interval(level.stop, ranges.get)[1] - 1
     box: list[Interval] = []
     for line in region.dims:
-        low, high = _interval(line.start, ranges)
+        low, high = interval(line.start, ranges.get)
         for number, factor in line.terms:
-            most = _interval(region.extents[number], ranges)[1] - 1
+            most = interval(region.extents[number], ranges.get)[1] - 1
             low, high = (low, high + factor * most) if factor > 0 else (low + factor * most, high)
         box.append((low, high))
     return tuple(box)
-
-
-def _interval(node: s.Scalar, ranges: dict[int, Interval]) -> Interval:
-    match node:
-        case s.Const(value) if not isinstance(value, float):
-            return (int(value), int(value))
-        case s.Var(_, var):
-            return ranges.get(var, _ALL)
-        case s.Binary(Op.ADD, lhs, rhs):
-            (a, b), (c, d) = _interval(lhs, ranges), _interval(rhs, ranges)
-            return (a + c, b + d)
-        case s.Binary(Op.SUB, lhs, rhs):
-            (a, b), (c, d) = _interval(lhs, ranges), _interval(rhs, ranges)
-            return (a - d, b - c)
-        case s.Binary(Op.MUL, lhs, rhs):
-            left, right = _interval(lhs, ranges), _interval(rhs, ranges)
-            if any(abs(end) == float("inf") for end in (*left, *right)):
-                return _ALL
-            ends = [a * b for a, b in product(left, right)]
-            return (min(ends), max(ends))
-        case s.Binary(Op.MIN, lhs, rhs):
-            (a, b), (c, d) = _interval(lhs, ranges), _interval(rhs, ranges)
-            return (min(a, c), min(b, d))
-        case _:
-            return _ALL
 
 
 def ordered_by_streams(pair: Pair, data: Data, lanes: Mapping[int, Scalar]) -> bool:

@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cached_property
+from math import inf
 from typing import TypeAlias
 
 from pto_wsp.errors import CubeError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.intervals import UNBOUNDED, Interval, interval
 from pto_wsp.ir.kernel_walk import Body, result_of, uses_of, valid_of, walk
 from pto_wsp.ir.scalar import Op
 from pto_wsp.npu.isa.tile_program import ParamAccess
@@ -33,9 +35,6 @@ from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.values import dataclass
 
-Range: TypeAlias = tuple[int | None, int | None]     # least and greatest value, None if unknown
-
-_UNKNOWN: Range = (None, None)
 _ZERO, TRUE, FALSE = s.Const(0), s.Const(True), s.Const(False)
 
 
@@ -60,7 +59,8 @@ class Facts:
 
     def least(self, node: s.Scalar) -> int | None:
         """Return the least value of a settled scalar, None if it is unknown."""
-        return self._range(node)[0]
+        low = self._range(node)[0]
+        return None if low == -inf else int(low)
 
     def at_least_one(self, node: s.Scalar) -> s.Scalar:
         """Return the condition that a settled extent is at least 1; TRUE if it always is."""
@@ -107,11 +107,9 @@ class Facts:
             case s.Binary(Op.MIN | Op.MAX as op, lhs, rhs):
                 lhs, rhs = self._trim(lhs), self._trim(rhs)
                 (low, high), (other_low, other_high) = self._range(lhs), self._range(rhs)
-                left_less = high is not None and other_low is not None and high <= other_low
-                right_less = other_high is not None and low is not None and other_high <= low
-                if left_less:
+                if high <= other_low:
                     return lhs if op is Op.MIN else rhs
-                if right_less:
+                if other_high <= low:
                     return rhs if op is Op.MIN else lhs
                 return s.binary(op, lhs, rhs)
             case s.Binary(op, lhs, rhs):
@@ -123,38 +121,29 @@ class Facts:
             case _:
                 return node
 
-    def _range(self, node: s.Scalar) -> Range:
-        match node:
-            case s.Const(bool()):
-                return _UNKNOWN
-            case s.Const(int() as value):
-                return value, value
-            case s.ParamExtent():
-                return int(node in self._some), self._most.get(node)
-            case s.Var():
-                return self._turns(node)
-            case s.Unary(Op.NEG, value):
-                low, high = self._range(value)
-                return (None if high is None else -high), (None if low is None else -low)
-            case s.Binary(Op.SUB, stop, s.Var() as var) if var in self.loops and self.settle(self.loops[var].stop) == stop:
-                return 1, _sub(self._range(stop)[1], self._range(var)[0])
-            case s.Binary(op, lhs, rhs):
-                return _combined(op, self._range(lhs), self._range(rhs))
-            case s.Select(_, then, other):
-                one, two = self._range(then), self._range(other)
-                return _lower(one[0], two[0], sure=False), _higher(one[1], two[1], sure=False)
-            case _:
-                return _UNKNOWN
+    def _range(self, node: s.Scalar) -> Interval:
+        return interval(node, self._known_range)
 
-    def _turns(self, var: s.Var) -> Range:
+    def _known_range(self, node: s.Scalar) -> Interval | None:
+        match node:
+            case s.ParamExtent():
+                return int(node in self._some), self._most.get(node, inf)
+            case s.Var():
+                return self._iterations(node)
+            case s.Binary(Op.SUB, stop, s.Var() as var) if var in self.loops and self.settle(self.loops[var].stop) == stop:
+                return 1, self._range(stop)[1] - self._range(var)[0]
+            case _:
+                return None
+
+    def _iterations(self, var: s.Var) -> Interval:
         """Return the range of a loop variable. The range holds inside the loop; a loop that does not run has no such values."""
         loop = self.loops.get(var)
         if loop is None:
-            return _UNKNOWN
+            return UNBOUNDED
         start, stop, step = (self._range(self.settle(bound)) for bound in (loop.start, loop.stop, loop.step))
-        last = None if stop[1] is None else stop[1] - 1
-        if start[0] is not None and start[0] == start[1] and last is not None and step[0] is not None and step[0] == step[1]:
-            last = start[0] + max(last - start[0], 0) // max(step[0], 1) * step[0] if stop[0] == stop[1] else last
+        last = stop[1] - 1
+        if start[0] == start[1] and stop[0] == stop[1] and step[0] == step[1]:
+            last = start[0] + max(last - start[0], 0) // max(step[0], 1) * step[0]
         return start[0], last
 
 
@@ -187,47 +176,6 @@ def negate(condition: s.Scalar) -> s.Scalar:
             return inner
         case _:
             return s.Unary(Op.NOT, condition)
-
-
-def _combined(op: Op, lhs: Range, rhs: Range) -> Range:
-    match op:
-        case Op.ADD:
-            return _add(lhs[0], rhs[0]), _add(lhs[1], rhs[1])
-        case Op.SUB:
-            return _sub(lhs[0], rhs[1]), _sub(lhs[1], rhs[0])
-        case Op.MIN:
-            return _lower(lhs[0], rhs[0], sure=False), _lower(lhs[1], rhs[1], sure=True)
-        case Op.MAX:
-            return _higher(lhs[0], rhs[0], sure=True), _higher(lhs[1], rhs[1], sure=False)
-        case Op.MUL if lhs[0] is not None and rhs[0] is not None and lhs[0] >= 0 and rhs[0] >= 0:
-            return lhs[0] * rhs[0], None if lhs[1] is None or rhs[1] is None else lhs[1] * rhs[1]
-        case Op.FLOORDIV if rhs[0] is not None and rhs[0] == rhs[1] and rhs[0] > 0:
-            return (None if lhs[0] is None else lhs[0] // rhs[0]), (None if lhs[1] is None else lhs[1] // rhs[0])
-        case Op.MOD if rhs[0] is not None and rhs[1] is not None and rhs[0] > 0:
-            return 0, rhs[1] - 1
-        case _:
-            return _UNKNOWN
-
-
-def _add(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
-
-
-def _sub(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one - other
-
-
-def _lower(one: int | None, other: int | None, *, sure: bool) -> int | None:
-    """Return the smaller bound; if one is unknown, return the other only if it bounds the result alone (`sure`)."""
-    if one is None or other is None:
-        return (other if one is None else one) if sure else None
-    return min(one, other)
-
-
-def _higher(one: int | None, other: int | None, *, sure: bool) -> int | None:
-    if one is None or other is None:
-        return (other if one is None else one) if sure else None
-    return max(one, other)
 
 
 # -- empty accumulators ----------------------------------------------------------------------------
