@@ -78,11 +78,6 @@ def formula_entry(op: str) -> Formula | None:
     return next((formula for formula in FORMULAS if formula.name == op), None)
 
 
-def is_op(op: str) -> bool:
-    """Tell whether arrays have an op of that name."""
-    return op in ARRAY_OPS or op in TABLE or op in _FORMULA_CALLS
-
-
 def weak_dtype(op: str, position: int, dtypes: Sequence[DType | None], attrs: Attrs = ()) -> DType | None:
     """Return the dtype that a number takes as operand number `position`; `dtypes`: None for numbers. None: no number stands there."""
     entry = entry_of(op)

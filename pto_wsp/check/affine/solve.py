@@ -10,7 +10,6 @@ Sat(point={'i': 3, 'n': 4})
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TypeAlias
 
 from pto_wsp.check.affine.eliminate import Nothing, Search, Tableau
@@ -75,20 +74,6 @@ def _mend(system: System, point: Point, budget: int, left: list[int]) -> Answer:
         if isinstance(mended, Sat):
             return mended
     return Unknown()
-
-
-def any_of(systems: Iterable[System], budget: int = BUDGET) -> Answer:
-    """Return whether one of several systems has an integer point; each system has its own budget."""
-    answer: Answer = Unsat()
-    for system in systems:
-        match solve(system, budget):
-            case Sat() as found:
-                return found
-            case Unknown() as unknown:
-                answer = unknown
-            case Unsat():
-                pass
-    return answer
 
 
 def counterexample(system: System, expr: LinExpr, budget: int = BUDGET) -> Answer:

@@ -46,7 +46,3 @@ class TensorContext:
     def has_parts(self) -> bool:
         """Whether kernels of the target may take a part of the columns of a buffer."""
         return self.target not in _WITHOUT_PARTS
-
-    def size_of(self, symbol: str) -> int:
-        """Return the number that a symbol is planned for: 1024 unless something is said."""
-        return self.sizes.get(symbol, 1024)

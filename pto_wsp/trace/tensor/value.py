@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import Any, NoReturn, Protocol, TypeGuard
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -294,11 +294,6 @@ class TensorValue(TileOperators):
 
     def __repr__(self) -> str:
         return f"<{self.name}: Tensor[{', '.join([*map(print_scalar, self.extents), str(self.dtype)])}]>"
-
-
-def is_tensor_value(value: object) -> TypeGuard[TensorValue]:
-    """Tell whether a value is a tensor of a body that is being traced."""
-    return isinstance(value, TensorValue)
 
 
 def number_of(node: Scalar) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pto_wsp.check.affine.linear import LinExpr, System, Variable, fresh_variable
-from pto_wsp.check.affine.solve import Sat, Unknown, Unsat, any_of, counterexample, implies, solve
+from pto_wsp.check.affine.solve import Sat, Unknown, Unsat, counterexample, implies, solve
 from pto_wsp.check.verdict import Verdict
 
 
@@ -164,13 +164,6 @@ def test_fresh_variables_are_different() -> None:
     assert fresh_variable("q") != fresh_variable("q")
 
 
-def test_any_of_several() -> None:
-    none = System().equal(2 * x, 1)
-    assert any_of([]) == Unsat()
-    assert any_of([none, none]) == Unsat()
-    assert any_of([none, System().equal(x, 4)]) == Sat({"x": 4})
-
-
 def test_what_a_system_implies() -> None:
     system = System().within(x, 0, n).below(n, 10)
     assert implies(system, 8 - x) is Verdict.PROVED
@@ -182,8 +175,6 @@ def test_without_a_budget_nothing_is_said() -> None:
     system = System().within(11 * x + 13 * y, 27, 46).within(7 * x - 9 * y, -10, 5)
     assert solve(system, budget=0) == Unknown()
     assert implies(system, LinExpr.known(-1), budget=0) is Verdict.NOT_PROVED
-    assert any_of([system, System().equal(x, 1)], budget=9) == Sat({"x": 1})
-    assert any_of([system, System().equal(2 * x, 1)], budget=9) == Unknown()
 
 
 @pytest.mark.parametrize("expr, text", [
