@@ -18,14 +18,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.test_layers import LAYERS
 from tests.caches import with_runtime
 from tests.docs.test_blocks import matches
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-LISTS = {"pto_wsp/passes/passes.py", "pto_wsp/passes/kernel/passes.py", "pto_wsp/npu/tiles/passes.py", "pto_wsp/doors.py"}
+LISTS = {"pto_wsp/passes/passes.py", "pto_wsp/passes/kernel/passes.py", "pto_wsp/passes/tensor/passes.py",
+         "pto_wsp/npu/tiles/passes.py", "pto_wsp/doors.py"}
 # Beside lists and tests, how many files of Python and of C a row may touch.
 GOALS = {"An operation": (1, 1), "An operation on the NPU": (1, 0), "A dtype": (2, 2), "A pass": (1, 0), "A pass on kernels": (1, 0),
+         "A pass of the tensor level": (1, 0), "A function of the library": (1, 0),
          "A pass on tile programs": (1, 0), "A target": (1, 0), "A directive": (2, 0), "An error": (1, 0)}
 BEHIND = {"An operation on the NPU": ("An operation",)}      # sections whose changes a section builds on
 # The project's own tests of what was added, in the copy: all of them hold without another line.
@@ -179,6 +182,12 @@ def test_the_statement_row_lists_the_files_that_know_a_statement() -> None:
                    if re.search(r"\bSetSlot\b", path.read_text(encoding="utf-8")))
     assert re.findall(r"^- `(pto_wsp/.*)`$", section_of("A statement of workloads"), re.M) == files
     assert f"stands in {len(files)} files" in PAGE and f"a case a stage | {len(files)} |" in PAGE
+
+
+def test_the_order_of_imports_is_that_of_the_table() -> None:
+    found = re.search(r"^```text\n(cli, [^`]*)^```", PAGE, re.M)
+    assert found is not None
+    assert tuple(tuple(row.split(", ")) for row in found[1].replace("\n", " ").strip().split(" → ")) == LAYERS
 
 
 @pytest.mark.parametrize("lines", [["+a", "b"], [" a"], ["+a"]])
