@@ -388,10 +388,11 @@ class _Emission:
     def _print(self, stmt: k.Print) -> list[c.Stmt]:
         if isinstance(stmt.value, k.Value):
             place = self._tile(stmt.value)
-            return [_shown(stmt.id, c.Name(place.pointer), place.type, place.step)]
+            rows, cols = map(self.env.scalar, valid_of(stmt))
+            return [_shown(stmt.id, c.Name(place.pointer), place.type.dtype, (rows, cols, place.step))]
         dtype, name = stmt.value.dtype, self.env.name("shown")
         held = c.Declare(f"const {memory_type(dtype)}", name, self.env.scalar_as(stmt.value.value, dtype))
-        return [held, _shown(stmt.id, c.Prefix("&", c.Name(name)), TileType(1, 1, dtype), c.Int(1))]
+        return [held, _shown(stmt.id, c.Prefix("&", c.Name(name)), dtype, (c.Int(1),) * 3)]
 
     def _tile_op(self, stmt: k.Compute) -> list[c.Stmt]:
         entry, result = find(stmt.op), stmt.result
@@ -422,8 +423,8 @@ class _Emission:
         return self.env.values[operand.id]
 
 
-def _shown(number: int, data: c.Expr, tile: TileType, step: c.Expr) -> c.Stmt:
-    sizes = (c.Int(tile.dtype.nbytes), c.Int(tile.rows), c.Int(tile.cols), step, c.Int(1))
+def _shown(number: int, data: c.Expr, dtype: DType, rows_cols_step: tuple[c.Expr, ...]) -> c.Stmt:
+    sizes = (c.Int(dtype.nbytes), *rows_cols_step, c.Int(1))
     return c.Evaluate(c.Call("context->print", (c.Name("context"), c.Int(number), data, *sizes)))
 
 

@@ -267,12 +267,15 @@ class Item:
 class Print:
     """Show the current `value` to the user under `label`; "" shows the line instead.
 
-    `id`: number of the print in the traced kernel, from 0; passes keep it and the order of prints.
+    `id`: number of the print in the traced kernel, from 0; passes keep it and the order of prints. Of a tile, only the first `valid_rows`
+    and `valid_cols` are shown, if given.
     """
 
     id: int
     label: str
     value: Operand
+    valid_rows: Scalar | None = None
+    valid_cols: Scalar | None = None
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 

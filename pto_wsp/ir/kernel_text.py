@@ -166,7 +166,7 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
             case k.Item(item, value, row, col):
                 yield f"{pad}{item.name} = item %{value.id}{_at(row, col)}{_guard(stmt)}".ljust(_TYPE_COLUMN) + f" # {item.dtype}"
             case k.Print(_, label, value):
-                yield f"{pad}print {f'{label!r}, ' if label else ''}{_operand(value)}"
+                yield f"{pad}print {f'{label!r}, ' if label else ''}{_operand(value)}{_valid(stmt)}"
             case k.FiniteCheck(_, value, what, sources):
                 yield f"{pad}check %{value.id} of {what}, from {', '.join(_operand(source.operand) for source in sources) or 'nothing'}"
             case k.For(var, start, stop, step, inner):
@@ -230,7 +230,7 @@ def _fill(value: s.Number) -> str:
     return f", fill={value!r}" if value or str(value) == "-0.0" else ""
 
 
-def _valid(stmt: k.Load | k.Store) -> str:
+def _valid(stmt: k.Load | k.Store | k.Print) -> str:
     if stmt.valid_rows is None and stmt.valid_cols is None:
         return ""
     shown = (":" if extent is None else print_scalar(extent) for extent in (stmt.valid_rows, stmt.valid_cols))

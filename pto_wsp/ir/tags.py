@@ -214,7 +214,7 @@ KERNEL_TAGS = Tags({
     k.WritePart: "WritePart: buffer value row col guard ~span",
     k.Accumulate: "Accumulate: buffer lhs rhs attrs ~span",
     k.Item: "Item: item value row col guard ~span",
-    k.Print: "Print: id label value ~span",
+    k.Print: "Print: id label value ?valid_rows ?valid_cols ~span",
     k.Source: "Source: operand reach",
     k.FiniteCheck: "Check: number value what sources ~span",
     k.For: "For: var start stop step body ~span",

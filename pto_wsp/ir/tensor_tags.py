@@ -25,7 +25,7 @@ TENSOR_TAGS = Tags({
     t.Apply: "Apply: op operands results *attrs ?group ~span",
     t.Make: "Make: array fill ~span",
     t.Put: "Put: target value table add ?group ~span",
-    t.Show: "Show: label value ~span",
+    t.Show: "Show: label value ?group ~span",
     t.ArrayParam: "ArrayParam: array written ?path ~span",
     t.ArrayConstant: "ArrayConstant: array data",
     t.Assumption: "Assumption: condition ~span",

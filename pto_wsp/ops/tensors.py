@@ -28,7 +28,7 @@ from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.elementwise import add as add_
 from pto_wsp.ops.entries.elementwise import mul as mul_
 from pto_wsp.ops.entries.formula import Formula
-from pto_wsp.ops.entries.random import random
+from pto_wsp.ops.entries.random import random_at
 from pto_wsp.ops.entry import Attrs, Identity
 from pto_wsp.ops.formula_trace import as_array, trace_formula
 from pto_wsp.ops.rounding import Array
@@ -44,6 +44,7 @@ TAKE, ROWS_OF, ARANGE, RANDOM, FULL = "take", "rows_of", "arange", "random", "fu
 ARRAY_OPS = (TAKE, ROWS_OF, ARANGE, RANDOM, FULL)
 PLACES = DType.I32       # the dtype of places that ops find
 Sizes: TypeAlias = tuple[int, ...]
+_WORD = 1 << 32
 
 
 class ArrayType(NamedTuple):
@@ -386,7 +387,9 @@ def _infer_array_op(op: str, operands: Sequence[ArrayType | None], attrs: Attrs,
                 raise misfit(f"`{op}`: n is the number of rows", "a whole number", repr(count))
             rows = Const(count) if isinstance(count, int) else count
             return ArrayType((product(table.shape),), PLACES), ArrayType((simplified(add(rows, Const(1))),), PLACES)
-        case ("arange", (None, None)) | ("random" | "full", (None,)):
+        case ("arange", (None, None)) | ("full", (None,)):
+            return _wanted(op, wanted),
+        case "random", (None, None, *strides) if not any(strides):
             return _wanted(op, wanted),
         case _ if op in ARRAY_OPS:
             raise OperandKindError(f"`{op}` takes other operands", here(), found=" and ".join(map(str, operands)))
@@ -443,13 +446,15 @@ def convert_numbers(x: Array, dtype: DType) -> Array:
 
 
 def _drawn(operands: Sequence[Array | Number], attrs: Attrs, results: Sequence[SizedType]) -> tuple[Array, ...]:
-    """Return numbers that depend on seed and flat index alone: element i is column i of the row that kernels draw."""
+    """Return numbers that depend on seed and place alone: that of index (i, j) is first + i * strides[0] + j * strides[1], modulo 2^32."""
     (result,) = results
-    seed, count = int(_array(operands[0]).item()), math.prod(result.shape)
-    if not count:
-        return np.zeros(result.shape, result.dtype.np),
-    drawn = trace_formula(random, (), (("shape", (1, count)), ("seed", seed))).result
-    values = drawn.array if drawn is not None and drawn.array is not None else np.zeros((1, count), np.float32)
+    seed, first, *strides = (int(_array(one).item()) for one in operands)
+    places = np.full(result.shape, first % _WORD, np.uint64)
+    for dim, (extent, stride) in enumerate(zip(result.shape, strides, strict=True)):
+        steps = np.arange(extent, dtype=np.uint64) * np.uint64(stride % _WORD)
+        places += steps.reshape(-1, *(1,) * (len(strides) - dim - 1))
+    drawn = trace_formula(random_at, (places.astype(np.uint32).reshape(1, -1),), (("seed", seed),)).result if places.size else None
+    values = drawn.array if drawn is not None and drawn.array is not None else np.zeros(result.shape, np.float32)
     return convert_numbers(values.reshape(result.shape), result.dtype),
 
 

@@ -120,7 +120,8 @@ class _KernelRun:
                 self.items[item] = self.element(stmt)
             case k.Print(value=value):
                 if self.show is not None:
-                    self.show(stmt, self.operand(value))
+                    rows, cols = map(self.whole, valid_of(stmt))
+                    self.show(stmt, self.operand(value)[:rows, :cols])
             case k.FiniteCheck(number, value, _, sources):
                 made_from = [(self.operand(source.operand), source.reach, isinstance(source.operand, k.ScalarOperand))
                              for source in sources]

@@ -16,6 +16,7 @@ from pto_wsp.ir.kernel import Print, Value
 from pto_wsp.ir.kernel_walk import prints_of
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.plan_walk import submits
+from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.rounding import Array
 from pto_wsp.run.failures import task_name
 from pto_wsp.values import dataclass
@@ -54,7 +55,8 @@ def print_text(name: str, stmt: Print, value: Array) -> str:
     """Return the text of one value: `rmsnorm[b=1] acc = …`; a tile is below its name and type."""
     label = stmt.label or f"line {stmt.span.line}"
     if isinstance(stmt.value, Value):
-        return f"{name} {label}: {stmt.value.type!r}\n{value}\n"
+        shown = TileType(value.shape[0], value.shape[1], stmt.value.type.dtype)
+        return f"{name} {label}: {shown!r}\n{value}\n"
     return f"{name} {label} = {value[0, 0]}\n"
 
 

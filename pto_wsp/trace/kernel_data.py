@@ -276,8 +276,9 @@ class _Retrace:
             case k.Item(item, value, row, col):
                 check_name("an item", item.name)
                 self._trace.item(self._value(value), self._scalar(row).node, self._scalar(col).node, item.name)
-            case k.Print(_, label, value):
-                print_(label, self._value(value) if isinstance(value, k.Value) else self._scalar(value.value))
+            case k.Print(_, label, value, rows, cols):
+                shown = self._value(value) if isinstance(value, k.Value) else self._scalar(value.value)
+                print_(label, shown, valid=self._extents(rows, cols))
             case _:
                 refuse(f"a statement {WORKLOAD_TAGS.name(stmt)}, which compiling makes")
         return None

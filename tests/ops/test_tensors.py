@@ -58,7 +58,7 @@ def test_rows_of_gives_places_and_starts() -> None:
 
 
 def test_ops_that_take_their_shape_from_the_result() -> None:
-    for op, operands in (("full", [None]), ("arange", [None, None]), ("random", [None])):
+    for op, operands in (("full", [None]), ("arange", [None, None]), ("random", [None] * 4)):
         assert infer(op, operands, (), of(N, 2)) == (of(N, 2),)
     assert infer("expand", [of(1, 2)], (), of(N, 2)) == (of(N, 2),)
     assert infer("reshape", [of(N, 6)], (), of(N, 2, 3)) == (of(N, 2, 3),)
@@ -145,10 +145,10 @@ def test_take_rows_of_arange_random_and_full() -> None:
     np.testing.assert_array_equal(run("arange", 3, -2, shape=(4,), dtype=I64), [3, 1, -1, -3])
     np.testing.assert_array_equal(run("arange", 0.5, 0.25, shape=(2, 3)), [[0.5, 0.75, 1.0]] * 2)
     np.testing.assert_array_equal(run("full", 300, shape=(2,), dtype=I8), [44, 44])
-    drawn = run("random", 7, shape=(4, 6))
-    np.testing.assert_array_equal(drawn.ravel(), run("random", 7, shape=(24,)))
+    drawn = run("random", 7, 0, 6, 1, shape=(4, 6))
+    np.testing.assert_array_equal(drawn.ravel(), run("random", 7, 0, 1, shape=(24,)))
     assert drawn.min() >= 0 and drawn.max() < 1 and len(np.unique(drawn)) > 20
-    assert run("random", 7, shape=(3, 0)).shape == (3, 0)
+    assert run("random", 7, 0, 0, 1, shape=(3, 0)).shape == (3, 0)
 
 
 @pytest.mark.parametrize(("op", "operands", "attrs", "shape"), [

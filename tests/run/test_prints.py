@@ -58,6 +58,29 @@ def much(x: In[Tile[8, 64, F32]], y: Out[Tile[8, 64, F32]]) -> None:
     pto.store(y, x)
 
 
+@kernel
+def part(x: In[Tile[4, 6, F32]], n: Scalar[I32], y: Out[Tile[4, 6, F32]]) -> None:
+    """Print the rows and columns that there are."""
+    pto.print("rows", x, valid=(n, None))
+    pto.print("both", x + 1.0, valid=(n - 2, n + 3))
+    pto.store(y, x)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_only_the_valid_part_of_a_tile_is_shown(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+
+    @workload
+    def main() -> None:
+        for n in (1, 3, 9):
+            part[n](Tensor(x), n, Tensor(np.zeros((4, 6), np.float32)))
+    main().compile(target=target).run()
+    shown = [f"part[{n}] {label}: Tile[{rows}, {cols}, f32]\n{value[:rows, :cols]}\n"
+             for n in (1, 3, 9) for label, value, rows, cols in (("rows", x, min(n, 4), 6),
+                                                                 ("both", x + 1, max(0, min(n - 2, 4)), min(n + 3, 6)))]
+    assert capsys.readouterr().out == "".join(shown)
+
+
 def running_program(target: str, n: int = 3, **options: Any) -> Program:
     """Return a program whose task b runs b iterations."""
     X = Tensor(np.arange(n * 6, dtype=np.float32).reshape(n, 2, 3))

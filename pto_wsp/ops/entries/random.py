@@ -2,6 +2,7 @@
 
 Philox4x32-10 maps a counter of four 32-bit words under a key of two to four random words. Here the key is the seed, and the counter is
 (column // 4, row, counter's lower word, its upper word); the four words belong to four neighbouring columns.
+`random_at` has one number a place, so it takes the form of two words, Philox2x32-10: counter (place, seed's upper word), key the lower.
 Source: Salmon, Moraes, Dror, Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
 """
 
@@ -16,13 +17,14 @@ from pto_wsp.ops import typing
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.create import full, iota
 from pto_wsp.ops.entries.elementwise import add, and_, mul, shr, xor
-from pto_wsp.ops.entries.formula import Formula
+from pto_wsp.ops.entries.formula import Formula, tile_of
 from pto_wsp.ops.entries.movement import interleave, slice_
 from pto_wsp.ops.entry import Operand, active, user_call
 from pto_wsp.source import here
 
 ROUNDS = 10
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+SHORT_MULTIPLIER = 0xD256D193       # of Philox2x32
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 WORDS = 4
 _WORD = 1 << 32
@@ -47,7 +49,23 @@ def random(shape: tuple[int, int], seed: object, counter: object = 0) -> Operand
                     full((1, 1), lower, DType.U32), full((1, 1), upper, DType.U32)), keys)
     drawn = interleave(interleave(words[0], words[2]), interleave(words[1], words[3]))
     kept = drawn if cols == blocks * WORDS else slice_(drawn, slice(None), slice(0, cols))
-    return mul(cast(shr(kept, 32 - _FLOAT_BITS), DType.F32), 2.0 ** -_FLOAT_BITS)
+    return _unit(kept)
+
+
+@user_call("pto.random_at")
+def random_at(places: Operand, seed: object) -> Operand:
+    """Return an f32 number in [0, 1) for each place of a u32 tile, equally likely multiples of 2^-24: it depends on seed and place alone.
+
+    A tile of pto.random costs half as much.
+    """
+    active("random_at")
+    left = tile_of("random_at", places, (DType.U32,), "pto.cast(places, DType.U32)")
+    key, upper = _words("seed", seed)
+    right = full((1, 1), upper, DType.U32)
+    for turn in range(ROUNDS):
+        high, low = _product(SHORT_MULTIPLIER, left)
+        left, right = xor(xor(high, right), (key + turn * KEY_STEPS[0]) % _WORD), low
+    return _unit(left)
 
 
 def philox(counter: tuple[Operand, Operand, Operand, Operand], keys: tuple[Number, Number]) -> tuple[Operand, Operand, Operand, Operand]:
@@ -58,6 +76,11 @@ def philox(counter: tuple[Operand, Operand, Operand, Operand], keys: tuple[Numbe
         (high_a, low_a), (high_c, low_c) = _product(MULTIPLIERS[0], a), _product(MULTIPLIERS[1], c)
         a, b, c, d = xor(xor(high_c, b), first), low_c, xor(xor(high_a, d), second), low_a
     return a, b, c, d
+
+
+def _unit(words: Operand) -> Operand:
+    """Return random words as numbers in [0, 1)."""
+    return mul(cast(shr(words, 32 - _FLOAT_BITS), DType.F32), 2.0 ** -_FLOAT_BITS)
 
 
 def _product(factor: int, x: Operand) -> tuple[Operand, Operand]:
@@ -82,4 +105,4 @@ def _words(what: str, value: object) -> tuple[Number, Number]:
     return number % _WORD, number // _WORD % _WORD
 
 
-FORMULAS = (Formula(random, synonyms=("rand", "uniform")),)
+FORMULAS = (Formula(random, synonyms=("rand", "uniform")), Formula(random_at))

@@ -223,7 +223,7 @@ class Axes:
             for (dim, extent), (other, other_extent) in zip(self._named(source)[1:], self._named(result)[len(table.shape):], strict=True):
                 self._join(dim, extent, other, other_extent)
             self._ask_of(source, 0, AxisRole.WHOLE)
-        elif isinstance(entry, Elementwise | Convert | Expand) or (entry is None and not views and statement.op != RANDOM):
+        elif isinstance(entry, Elementwise | Convert | Expand) or (entry is None and not views):
             for view in views:
                 self._along(result, view)
         elif isinstance(entry, RowReduce):
@@ -258,7 +258,7 @@ class Axes:
                     self._ask_of(view, -1 - k, AxisRole.WHOLE)
                 if statement.op != ROWS_OF:
                     self._along(result, view, whole, whole)
-            if statement.op in (ROWS_OF, RANDOM):
+            if statement.op == ROWS_OF:
                 everything: tuple[ArrayView | Array, ...] = (*views, *statement.results)
                 for value in everything:
                     for k in range(len(self._named(value))):

@@ -41,7 +41,7 @@ from pto_wsp.ops.entries import cast, elementwise
 from pto_wsp.ops.entry import Finish
 from pto_wsp.ops.spec import ColReduce, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import ARANGE, TAKE, AxisRole, Dim
+from pto_wsp.passes.tensor.axes import ARANGE, RANDOM, TAKE, AxisRole, Dim
 from pto_wsp.passes.tensor.carried import carried_ops
 from pto_wsp.passes.tensor.effects import highest_id
 from pto_wsp.passes.tensor.group_costs import axis_names, said_of
@@ -272,16 +272,18 @@ class _GroupCut:
                 return replace(statement, value=self._view(statement.value))
 
     def _moved(self, statement: Apply) -> tuple[Operand, ...]:
-        """Return the operands of an operation without arrays, for the tile: a range starts later."""
-        if statement.op != ARANGE:
+        """Return the operands of an operation without arrays, for the tile: a range starts later, random numbers are drawn from there."""
+        if statement.op not in (ARANGE, RANDOM):
             return statement.operands
-        start, step = statement.operands
-        assert not isinstance(start, ArrayView) and not isinstance(step, ArrayView)
-        axis = self._group.axes.of_array(statement.results[0])[-1]
-        if axis is None or axis not in self._now:
-            return statement.operands
-        first = add(self._now[axis].start, mul(self._vars[axis], Const(self._now[axis].size)))
-        return add(start, mul(first, step)), step
+        numbers = [one for one in statement.operands if not isinstance(one, ArrayView)]
+        before = 1 if statement.op == RANDOM else 0         # its seed
+        start, *strides = numbers[before:]
+        axes = self._group.axes.of_array(statement.results[0])
+        for axis, stride in zip(axes[len(axes) - len(strides):], strides, strict=True):
+            if axis is not None and axis in self._now:
+                first = add(self._now[axis].start, mul(self._vars[axis], Const(self._now[axis].size)))
+                start = add(start, mul(first, stride))
+        return (*numbers[:before], start, *strides)
 
     # -- walked sums ---------------------------------------------------------------------------------------------------
     def _walk_items(self) -> list[Item]:

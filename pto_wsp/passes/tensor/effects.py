@@ -29,19 +29,20 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The ids of the arrays that items read, write to and define."""
+    """The ids of the arrays that items read, write to and define, and whether they print: prints stay in order."""
 
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
     defines: frozenset[int] = frozenset()
+    prints: bool = False
 
     def __or__(self, other: Effects) -> Effects:
-        return Effects(self.reads | other.reads, self.writes | other.writes, self.defines | other.defines)
+        return Effects(self.reads | other.reads, self.writes | other.writes, self.defines | other.defines, self.prints or other.prints)
 
     def must_follow(self, earlier: Effects) -> bool:
         """Tell whether items of these effects may not move before items of `earlier` ones, which stand in front."""
         made = earlier.writes | earlier.defines
-        return bool(self.reads & made or self.writes & (made | earlier.reads))
+        return bool(self.reads & made or self.writes & (made | earlier.reads)) or (self.prints and earlier.prints)
 
 
 def views_of(statement: Statement) -> Iterator[ArrayView]:
@@ -109,7 +110,8 @@ def effects_of(item: Item) -> Effects:
             reads |= {view.array.id for view in views_read(inner.leaf)} | elements_in(scalars_of(inner.leaf))
             writes |= {inner.leaf.target.array.id} if isinstance(inner.leaf, Put) else set()
             defines |= {array.id for array in arrays_defined(inner.leaf)}
-        found |= Effects(frozenset(reads), frozenset(writes), frozenset(defines))
+        shows = isinstance(inner, flow.Do) and isinstance(inner.leaf, Show)
+        found |= Effects(frozenset(reads), frozenset(writes), frozenset(defines), shows)
     return found
 
 
@@ -161,7 +163,7 @@ def highest_id(function: TensorFunction) -> int:
 def group_name(item: Item) -> str:
     """Return the group that an item is marked with; "" for none."""
     match item:
-        case flow.Do(leaf) if isinstance(leaf, Apply | Put):
+        case flow.Do(leaf) if isinstance(leaf, Apply | Put | Show):
             return leaf.group
         case flow.Loop(note=note):
             return note.group

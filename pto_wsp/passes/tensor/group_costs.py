@@ -216,8 +216,8 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
                 source = (value_of(value),) if isinstance(value, ArrayView) else ()
                 ops.append(TileOp(COPY, (value_of(target, stored=True) if target.array.id not in group.local else value_of(target.array),),
                                   source, times))
-            case Show():
-                pass
+            case Show(_, value):
+                ops.append(TileOp(COPY, (value_of(value),), (value_of(value),), times))
 
     for item in group.items:
         visit(item, 1)

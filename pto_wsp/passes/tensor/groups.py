@@ -58,6 +58,8 @@ class KernelGroup:
         """The statements in program order."""
         return tuple(statements_of(self.items))
 
+_SHOWN = 64       # a print shows as many columns side by side
+
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
@@ -85,7 +87,8 @@ def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
     try:
         axes = Axes(items, inside)
         puts = [statement for statement in statements if isinstance(statement, Put) and statement.target.array.id not in inside]
-        results = [*(axes.of_array(array) for array in outputs), *(_written(axes, put) for put in puts)]
+        results = [*(axes.of_array(array) for array in outputs), *(_written(axes, put) for put in puts),
+                   *(axes.of_view(statement.value) for statement in statements if isinstance(statement, Show))]
         every = _all_axes(axes, statements)
     except Crooked:
         return None
@@ -93,14 +96,15 @@ def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
         return None
     free = {axis for axis in every if not axes.roles(axis) & {AxisRole.SUMMED, AxisRole.WHOLE}}
     if not results:
-        shown = [axes.of_view(statement.value) for statement in statements if isinstance(statement, Show)]
-        results = shown or [axes.of_array(defined[one]) for one in list(values)[-1:]]
+        results = [axes.of_array(defined[one]) for one in list(values)[-1:]]
     largest = max(results, key=len, default=())
     tiled = tuple(dict.fromkeys(axis for axis in largest if axis is not None and axis in free
                                 and all(axis in result for result in results)))
     again = any(match_of(name, defined[one].name) >= 0 for name in facts.again for one in values)
     for statement in statements:
         tiled = tuple(axis for axis in tiled if axis not in _computed_again_along(axes, statement, tiled, outputs, again))
+    if all(isinstance(statement, Show) and len(statement.value.shape) <= 2 for statement in statements):
+        tiled = tuple(axis for axis in tiled if (bound_of(axes, axis, bounds) or _SHOWN + 1) > _SHOWN)      # a reader wants rows
     whole = every - set(tiled)
     unbounded = [axis for axis in whole if bound_of(axes, axis, bounds) is None and not _is_rows_of(statements[0])]
     walked = None

@@ -12,6 +12,7 @@ import keyword
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
+from math import prod
 from typing import Protocol
 
 from pto_wsp.errors import NoTileFormError
@@ -294,10 +295,24 @@ class _KernelPrinter:
                 if id(statement) not in self._done:
                     self._put(statement)
             case Show(label, view):
-                value = self.read(view)
-                self.line(f"pto.print({label!r}, {value.text})")
+                self._print(label, self.read(view))
             case Apply():
                 self._apply(statement)
+
+    def _print(self, label: str, value: KernelValue) -> None:
+        """Append a print of a value, without the rows and columns that are not there."""
+        groups = (range(value.folding.first, value.folding.second), range(value.folding.second, len(value.dims)))
+        valid = ["None", "None"]
+        for place, group in enumerate(groups):
+            for dim in (dim for dim in group if value.dims[dim].short):
+                if any(value.dims[outer].limit > 1 for outer in range(group.start, dim)):
+                    raise NoTile("a print of an axis, the last tile of which may be short, among others", "print x[i]")
+                inner = prod(value.dims[one].limit for one in group if one > dim)
+                valid[place] = self.scalar(scalar.mul(value.dims[dim].extent, Const(inner)))
+        if any(dim.short for dim in value.dims[:value.folding.first]):
+            raise NoTile("a print of an axis, the last tile of which may be short, among others", "print x[i]")
+        there = "" if valid == ["None", "None"] else f", valid=({', '.join(valid)})"
+        self.line(f"pto.print({label!r}, {value.text}{there})")
 
     def _make(self, make: Make) -> None:
         dims = self.limits.dims(make.array.shape)

@@ -13,14 +13,15 @@ from math import prod
 from typing import Protocol
 
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.scalar import Const, Scalar, mul
+from pto_wsp.ir.extents import simplified
+from pto_wsp.ir.scalar import Const, Op, Scalar, binary, mul
 from pto_wsp.ir.tensor_function import Apply
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entries import cast as casts
 from pto_wsp.ops.entry import Finish, Operator
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.ops.tensors import ARANGE, FULL, tail_of
+from pto_wsp.ops.tensors import ARANGE, FULL, RANDOM, tail_of
 from pto_wsp.ops.traits import Fill
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.passes.tensor.carried import carried_ops
@@ -285,17 +286,51 @@ def _made(writer: KernelWriter, statement: Apply, operands: Sequence[KernelValue
     """Return what is made of numbers alone: `full` has one, `arange` a start and a step."""
     folding = usual(len(dims))
     shape = folding.tile_shape(dims)
-    numbers = [writer.scalar(one) for one in operands if not isinstance(one, KernelValue)]
-    if statement.op not in (FULL, ARANGE) or len(shape) > 2:
+    given = [one for one in operands if not isinstance(one, KernelValue)]
+    if statement.op not in (FULL, ARANGE, RANDOM) or len(shape) > 2:
         raise NoTile(f"`{statement.op}` in a kernel", "this form is not there yet")
-    if len(numbers) == 1:
-        text = f"pto.full({shape_text(shape)}, {numbers[0]}, {writer.dtype(dtype)})"
+    if statement.op == RANDOM:
+        seed, first, *strides = given
+        text = f"pto.random_at({_places(writer, dims, first, strides)}, {writer.scalar(seed)})"
+    elif len(given) == 1:
+        text = f"pto.full({shape_text(shape)}, {writer.scalar(given[0])}, {writer.dtype(dtype)})"
     else:
-        start, step = numbers
+        start, step = map(writer.scalar, given)
         places = f"pto.iota({shape_text(shape)}, {writer.dtype(dtype)}, 1)"
         scaled = places if step == "1" else f"{places} * {step}"
         text = scaled if start == "0" else f"{scaled} + {start}"
     return Spelled(KernelValue(text, dims, folding, dtype))
+
+
+def _places(writer: KernelWriter, dims: Dims, first: Scalar, strides: Sequence[Scalar]) -> str:
+    """Return, as a tile of all dimensions but the last as rows, the place of each element: first + i * strides[0] + ..., modulo 2^32."""
+    rows, columns = prod(dim.limit for dim in dims[:-1]), dims[-1].limit if dims else 1
+    u32 = writer.dtype(DType.U32)
+    lanes: list[tuple[int, Scalar]] = []          # of the rows: extent and stride of dimensions, those that continue one another as one
+    for dim, stride in zip(dims[:-1], strides, strict=False):
+        if lanes and simplified(mul(stride, Const(dim.limit))) == lanes[-1][1]:
+            lanes[-1] = lanes[-1][0] * dim.limit, stride
+        elif dim.limit > 1:
+            lanes.append((dim.limit, stride))
+    terms = [_scaled(writer, f"pto.iota((1, {columns}), {u32}, 1)", strides[-1])] if columns > 1 else []
+    inner = rows
+    for k, (limit, stride) in enumerate(lanes):
+        inner //= limit
+        lane = f"pto.iota(({rows}, 1), {u32}, 0)" + (f" // {inner}" if inner > 1 else "") + (f" % {limit}" if k else "")
+        terms.append(_scaled(writer, lane, stride))
+    start = writer.scalar(_word(first))
+    if not terms:
+        return f"pto.full({(rows, columns)}, {start}, {u32})"
+    return " + ".join([*terms, *([] if first == Const(0) else [start])])
+
+
+def _scaled(writer: KernelWriter, lane: str, stride: Scalar) -> str:
+    return lane if stride == Const(1) else f"{lane} * {writer.scalar(_word(stride))}"
+
+
+def _word(node: Scalar) -> Scalar:
+    """Return a whole number modulo 2^32."""
+    return simplified(binary(Op.MOD, node, Const(1 << 32)))
 
 
 def _whole(writer: KernelWriter, statement: Apply, tiles: Sequence[KernelValue], dims: Dims) -> tuple[str, Folding, str]:

@@ -29,6 +29,7 @@ from pto_wsp.ir.tensor_function import (
     Item,
     Make,
     Put,
+    Show,
     Statement,
     TensorFunction,
     TileCut,
@@ -368,7 +369,7 @@ class _Partition:
     def _asked_name(self, item: Item) -> str:
         for statement in statements_of((item,)):
             name = self._asked_by_name(statement)
-            if name or (isinstance(statement, Apply | Put) and statement.group):
+            if name or (isinstance(statement, Apply | Put | Show) and statement.group):
                 return name or getattr(statement, "group", "")
         return ""
 
@@ -387,7 +388,8 @@ class _Partition:
         statements = part.group.statements
         values = [array.name for statement in statements if isinstance(statement, Apply) for array in statement.results]
         written = [array.name for array in part.group.outputs] or [one.target.array.name for one in statements if isinstance(one, Put)]
-        last = (written or values)[-1]
+        shown = [one.value.array.name for one in statements if isinstance(one, Show)]
+        last = (written or values or [f"{shown[-1]}.print"])[-1]
         name = self._names.take(part.asked or last.removesuffix(".copy"))       # a result's copy is known by the value
         puts = [one.target.array for one in statements if isinstance(one, Put) and one.target.array.id not in part.group.local]
         alone = [array.name for array in dict.fromkeys(puts) if puts.count(array) == self._n_puts[array.id] and array.name not in values]
@@ -458,7 +460,7 @@ def _id_of(item: Item) -> int:
 def _with_group(item: Item, name: str) -> Item:
     def mark(inner: Item) -> Item:
         match inner:
-            case flow.Do(leaf) if isinstance(leaf, Apply | Put):
+            case flow.Do(leaf) if isinstance(leaf, Apply | Put | Show):
                 return flow.Do(replace(leaf, group=name))
             case flow.Loop():
                 return flow.with_bodies(replace(inner, note=BodyNote(name)), body)

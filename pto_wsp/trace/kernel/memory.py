@@ -63,7 +63,7 @@ def load(source: object, at: object = None, shape: object = None, valid: object 
     rows, cols = as_shape("load", shape)
     row, col = (s.Const(0), s.Const(0)) if at is None else pair(trace, "`pto.load`: the offset", at)
     _check_inside("load", param, row, col, rows, cols)
-    valid_rows, valid_cols = _extents(trace, "load", valid)
+    valid_rows, valid_cols = valid_part(trace, "load", valid)
     result = trace.fresh(TileType(cols, rows, dtype) if transpose else TileType(rows, cols, dtype))
     filled = constant("`pto.load`: fill", False if dtype.is_bool and fill == 0 else fill, dtype)
     trace.append(k.Load(result.value, param.name, row, col, valid_rows, valid_cols, filled, bool(transpose), span=here()))
@@ -92,7 +92,7 @@ def store(target: object, value: object, at: object = None, valid: object = None
                                expected="an Out or InOut parameter first, then the "
                                "value", found=repr(target), help="exchange the arguments" if swapped else None)
     param = target.param
-    extents = _extents(trace, "store", valid)
+    extents = valid_part(trace, "store", valid)
     if isinstance(param, k.TileParam) and at is None:
         trace.store_whole(param, value, extents)
         return
@@ -170,7 +170,11 @@ def _check_inside(name: str, param: k.MemoryParam, row: s.Scalar, col: s.Scalar,
                                    help=f"declare `{param.name}` as a Tensor to move pieces of it")
 
 
-def _extents(trace: KernelTrace, name: str, valid: object) -> _Extents:
+def valid_part(trace: KernelTrace, name: str, valid: object) -> _Extents:
+    """Return the scalars of a pair of valid rows and columns; None for all of one, or of both.
+
+    Raises: T209 for anything else.
+    """
     if valid is None:
         return None, None
     where = f"`pto.{name}`: valid"

@@ -20,17 +20,18 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import indices, part_name
 from pto_wsp.ops.entry import is_active
 from pto_wsp.source import here
+from pto_wsp.trace.kernel.memory import valid_part
 from pto_wsp.trace.kernel.stack import TileStack
 from pto_wsp.trace.kernel.tile_value import TensorParamRef, is_tile
 from pto_wsp.trace.kernel.trace import KernelTrace, current_kernel
 
 
 @user_call("pto.print")
-def print_(*values: object) -> None:
+def print_(*values: object, valid: object = None) -> None:
     """Print a tile or scalar as it is at this point of the task: pto.print(v), or pto.print("label", v).
 
     The text appears when the run is synchronized, in program order of the tasks; `k.run` prints at once. Large tiles are shortened
-    as NumPy shortens them.
+    as NumPy shortens them. `valid`: only the first (rows, cols) of a tile are shown, scalars of the kernel or None for all.
     Raises: T101, T213, T205 for anything else.
     """
     trace = current_kernel("print")
@@ -42,10 +43,11 @@ def print_(*values: object) -> None:
         raise ArgumentKindError("`pto.print`: the label is not a string", here(), expected="pto.print(\"label\", value)",
                                 found=repr(label))
     if isinstance(value, TileStack):
+        extents = valid_part(trace, "print", valid)
         for index, part in zip(indices(value.leading), value.parts, strict=True):
-            trace.append(k.Print(trace.next_print(), part_name(label, index), _operand(trace, part), here()))
+            trace.append(k.Print(trace.next_print(), part_name(label, index), _operand(trace, part), *extents, span=here()))
         return
-    trace.append(k.Print(trace.next_print(), label, _operand(trace, value), here()))
+    trace.append(k.Print(trace.next_print(), label, _operand(trace, value), *valid_part(trace, "print", valid), span=here()))
 
 
 def _operand(trace: KernelTrace, value: object) -> k.Operand:

@@ -7,6 +7,7 @@ first write, or at its first mistake. What `tt` has beside NumPy has a meaning o
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -261,7 +262,8 @@ def _assume(condition: Any) -> None:
 
 def _random(shape: Any, seed: Any) -> Any:
     extents = tuple(map(int, shape)) if isinstance(shape, tuple | list) else (int(shape),)
-    made, = evaluate(RANDOM, (int(seed),), (), (SizedType(extents, DType.F32),))
+    strides = [math.prod(extents[dim + 1:]) for dim in range(len(extents))]
+    made, = evaluate(RANDOM, (int(seed), 0, *strides), (), (SizedType(extents, DType.F32),))
     return _host(made)
 
 

@@ -112,9 +112,11 @@ def cast(x: object, dtype: object) -> TensorValue:
 
 @user_call("tt.random")
 def random(shape: object, seed: object) -> TensorValue:
-    """Return f32 numbers in [0, 1) that depend on the seed and the flat index alone."""
+    """Return f32 numbers in [0, 1) that depend on the seed and the flat index (modulo 2^32) alone, on every target, whatever the plan."""
     trace = current_trace("random")
-    return trace.apply(RANDOM, (trace.whole("`tt.random`: the seed", seed),), trace.extents("`tt.random`", shape), DType.F32)
+    extents = trace.extents("`tt.random`", shape)
+    strides = [simplified(product(extents[dim + 1:])) for dim in range(len(extents))]
+    return trace.apply(RANDOM, (trace.whole("`tt.random`: the seed", seed), Const(0), *strides), extents, DType.F32)
 
 
 @user_call("tt.assume")
@@ -158,7 +160,7 @@ def print_(*values: object) -> None:
         kind = s.scalar_dtype(node)
         value = trace.apply(FULL, (node,), (), DType.F32 if kind.is_float else kind, name="printed")
     trace.check_read(value)
-    trace.blocks.append(tf.Show(str(label), value.view, here()))
+    trace.blocks.append(tf.Show(str(label), value.view, trace.group, here()))
 
 
 # -- places ------------------------------------------------------------------------------------------------------------

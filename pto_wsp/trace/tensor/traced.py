@@ -271,8 +271,8 @@ class _Changed:
                 yield tf.Make(self.array(array), fill, span)
             case tf.Put(target, new, table, add, group, span):
                 yield tf.Put(self.view(target), self._operand(new), None if table is None else self.view(table), add, group, span)
-            case tf.Show(label, shown, span):
-                yield tf.Show(label, self.view(shown), span)
+            case tf.Show(label, shown, group, span):
+                yield tf.Show(label, self.view(shown), group, span)
 
 
 # -- functions in functions --------------------------------------------------------------------------------------------

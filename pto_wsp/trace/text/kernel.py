@@ -232,8 +232,9 @@ class _KernelReader:
         else:
             node = read_scalar(reader, self._name)
             shown = k.ScalarOperand(node, s.scalar_dtype(node))
+        rows, cols = self._options(valid=self._extents).get("valid", (None, None))
         self._n_prints += 1
-        return k.Print(self._n_prints - 1, label, shown, reader.span(start))
+        return k.Print(self._n_prints - 1, label, shown, rows, cols, reader.span(start))
 
     def _store(self, start: IrToken) -> k.Store:
         reader = self._reader

@@ -192,7 +192,7 @@ def test_a_line_is_its_formula(name: str) -> None:
 
 def test_every_formula_is_tested() -> None:
     text = " ".join((*REDUCTIONS, *LINES, *OTHERS)).replace(".", " ").split()
-    assert {formula.name for formula in FORMULAS} <= {*text, "amin", "amax", "random"}     # random: test_random.py
+    assert {formula.name for formula in FORMULAS} <= {*text, "amin", "amax", "random", "random_at"}     # test_random.py
 
 
 # ---- edges ----

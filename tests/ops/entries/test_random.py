@@ -73,6 +73,32 @@ def test_numbers_lie_evenly_in_their_range() -> None:
     assert np.histogram(found, 16, (0, 1))[0].std() < 100 and abs(np.corrcoef(found[:, :-1].ravel(), found[:, 1:].ravel())[0, 1]) < 0.03
 
 
+def numbers_at(places: Array, seed: int) -> Array:
+    """Return the first words of Philox2x32-10 as numbers, by products of 64 bits in NumPy."""
+    left, right, key = places.astype(np.uint64), np.uint64(seed >> 32 & 0xffffffff), seed & 0xffffffff
+    for _ in range(10):
+        product = left * np.uint64(0xD256D193)
+        left, right = product >> np.uint64(32) ^ np.uint64(key) ^ right, product & np.uint64(0xffffffff)
+        key = (key + 0x9E3779B9) & 0xffffffff
+    return ((left >> np.uint64(8)) / 2.0 ** 24).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_number_is_that_of_its_place(seed: int) -> None:
+    @kernel
+    def draw(places: In[Tile[3, 8, U32]], y: Out[Tile[3, 8, F32]]) -> None:
+        pto.store(y, pto.random_at(places, seed))
+
+    places = np.random.default_rng(1).integers(0, 1 << 32, (3, 8), np.uint32)
+    assert np.array_equal(draw.run(places), numbers_at(places, seed))
+
+
+def test_numbers_of_neighbouring_places_lie_evenly() -> None:
+    found = numbers_at(np.arange(1 << 14), 3)
+    assert found.min() >= 0 and found.max() < 1 and np.histogram(found, 16, (0, 1))[0].std() < 100
+    assert all(abs(np.corrcoef(found[:-k], found[k:])[0, 1]) < 0.03 for k in (1, 2, 4, 64))
+
+
 @pytest.mark.slow
 def test_every_target_and_order_draws_the_same() -> None:
     @kernel
@@ -97,13 +123,16 @@ def test_every_target_and_order_draws_the_same() -> None:
 def test_an_npu_draws_the_same() -> None:
     for seed in (5, (1 << 63) + 9):
         check(lambda x, seed=seed: x * 0 + pto.random((8, 16), seed, seed), np.ones((8, 16), np.float32), out=(8, 16, F32))
+        check(lambda x, seed=seed: x * 0 + pto.random_at(pto.iota((8, 16), U32, 1), seed), np.ones((8, 16), np.float32), out=(8, 16, F32))
 
 
 @pytest.mark.parametrize(("call", "code"), [
     (lambda x: pto.random((4, 8), 1 << 64), "T209"), (lambda x: pto.random((4, 8), 0.5), "T209"),
     (lambda x: pto.random((4, 8), True), "T209"),
     (lambda x: pto.random((4, 8), x), "T209"), (lambda x: pto.random((4, 8), 1, "a"), "T209"), (lambda x: pto.random((4,), 1), "T207"),
-    (lambda x: pto.random((4, 8)), "T101"), (lambda x: pto.rand(4, 8), "T211"),  # type: ignore[call-arg]
+    (lambda x: pto.random_at(x, 1), "T204"), (lambda x: pto.random_at(3, 1), "T213"),
+    (lambda x: pto.random_at(pto.iota((4, 8), U32, 1), 0.5), "T209"), (lambda x: pto.random((4, 8)), "T101"),
+    (lambda x: pto.rand(4, 8), "T211"),  # type: ignore[call-arg]
 ])
 def test_a_mistake_is_an_error(call: Any, code: str) -> None:
     @kernel

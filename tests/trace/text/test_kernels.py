@@ -42,6 +42,7 @@ def everything(x: In[Tile[4, 8, F32]], index: In[Tile[4, 1, I32]], region: InOut
     order = pto.argsort(x, descending=True)
     acc[:] = pto.where(mask, pto.cast(pto.cast(acc, DType.F16, mode="floor"), F32), pto.gather(x, order))
     print("a sum", acc)
+    pto.print("a part", acc, valid=(n * 2, None))
     print(n * 3)
     pto.store(y, pto.rowmax(acc) + pto.iota((4, 8), F32, axis=0) @ pto.full((8, 8), np.inf, F32))
     pto.store(m, x > 0)
@@ -174,7 +175,7 @@ def test_expressions_bind_as_they_are_printed() -> None:
 
 REFUSED = {
     "an op that there is not": ("mul", "mull", "there is no op `mull`", "did you mean `mul`?"),
-    "a value that is not made": ("rowmax %", "rowmax %88", "%8817 is not made before this line", None),
+    "a value that is not made": ("rowmax %", "rowmax %88", "%8818 is not made before this line", None),
     "a name": ("(n == 4)", "(nn == 4)", "nothing is called `nn` here", "did you mean `n`?"),
     "an option": ("transpose", "transposed", "`transposed` is no option here", "did you mean `transpose`?"),
     "a dtype": ("Tile[4, 1, i32]", "Tile[4, 1, i33]", "there is no dtype `i33`", "did you mean `i32`?"),
