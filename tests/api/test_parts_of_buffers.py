@@ -204,6 +204,7 @@ def test_a_workload_with_parts_reads_back_from_json() -> None:
     assert '"kind":"WritePart"' in text and Workload.from_json(text).to_json() == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_parts_with_constant_starts_on_a_vector_core(family: str) -> None:
     def outside(x: Array) -> Array:

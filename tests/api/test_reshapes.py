@@ -151,6 +151,7 @@ def test_a_reshape_shows_and_survives() -> None:
     assert Workload.from_json(made.to_json()).to_json() == made.to_json()
 
 
+@pytest.mark.slow
 def test_packages_keep_the_extents_that_they_state() -> None:
     """The device reshapes whole tensors, so a package compares the extents with those declared; of a symbol it is refused."""
     def moved(reshaped: Callable[[Tensor], Any], rows: Any) -> Workload:

@@ -178,6 +178,7 @@ def test_the_last_extent_may_be_of_the_run(target: str) -> None:
         assert np.isnan(y.data[:, n:]).all()  # type: ignore[index]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("body", ["branch", "process", "called", "consumer"])
 def test_every_body_makes_them(body: str, target: str) -> None:

@@ -156,6 +156,7 @@ def ragged(x: In[Tensor], n: Scalar[I32], y: Out[Tile[4, 8, F32]]) -> None:
     pto.store(y, acc)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arch", [ROUND, builtin_arch("unit"), builtin_arch("ascend_910b")], ids=lambda arch: arch.name)
 def test_all_executors_evaluate_the_formula_of_loops_and_branches_alike(arch: Arch) -> None:
     X, Y = Tensor(np.zeros((64, 8), np.float32)), Tensor(np.zeros((4, 4, 8), np.float32))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ def decisions(text: str) -> Iterator[tuple[int, str]]:
                     yield part.lineno, name
 
 
+@cache
 def found() -> dict[str, list[tuple[int, str]]]:
     """Return the decisions by file, those of the record and of the NPU apart."""
     files = ((str(path.relative_to(PACKAGE)), path) for path in sorted(PACKAGE.rglob("*.py")))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from pto_wsp.ops.table import TABLE
@@ -58,22 +59,21 @@ def op_names(text: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-def sources() -> Iterator[tuple[str, str]]:
-    """Yield the files that must not name an op, with their text."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = str(path.relative_to(PACKAGE))
-        if not name.startswith(HOMES):
-            yield name, path.read_text()
+@cache
+def names_in_package() -> Mapping[str, tuple[tuple[int, str], ...]]:
+    """Return the lines and names in each file that must not name an op."""
+    paths = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
+    return {name: tuple(op_names(path.read_text())) for name, path in paths.items() if not name.startswith(HOMES)}
 
 
 def test_no_op_is_named_outside_its_entry_and_the_rules_of_the_npu() -> None:
-    faults = [f"pto_wsp/{file}:{line}: {name}" for file, text in sources() for line, name in op_names(text)
+    faults = [f"pto_wsp/{file}:{line}: {name}" for file, names in names_in_package().items() for line, name in names
               if file not in ELSEWHERE or name not in ELSEWHERE[file][0]]
     assert not faults, "ask for a trait of the entry instead:\n" + "\n".join(faults)
 
 
 def test_no_word_is_listed_that_is_not_there() -> None:
-    found = {file: {name for _, name in op_names(text)} for file, text in sources()}
+    found = {file: {name for _, name in names} for file, names in names_in_package().items()}
     assert {file: set(words) for file, (words, _) in ELSEWHERE.items()} == {file: names for file, names in found.items() if names}
 
 

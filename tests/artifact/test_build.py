@@ -51,6 +51,7 @@ def test_artifacts_name_no_folder_of_this_machine(twins: tuple[Path, Path, tuple
     assert not found
 
 
+@pytest.mark.slow
 def test_the_folder_is_named_after_the_program(twins: tuple[Path, Path, tuple[str, ...]]) -> None:
     assert twins[0].name.startswith("scripted-")
 

@@ -124,6 +124,7 @@ LEAVES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LEAVES)
 @pytest.mark.parametrize("runtime", [True, False], ids=["runtime", "program"])
 def test_what_a_compiler_leaves_is_not_kept_unless_it_can_be_opened(name: str, runtime: bool, tmp_path: Path,

@@ -133,6 +133,7 @@ def test_a_file_sees_its_own_arguments_and_is_no_other_module(model: Path) -> No
     assert command(model, "inspect", "json.py", "-w", "own", "--json").code == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("text", "said"), [
     ("raise ValueError('[red]no[/red]')\n", "found:    ValueError: [red]no[/red]"), ("import sys; sys.exit()", "ended the process"),
     ("def f(:\n", "could not be loaded"), ("\x00", "could not be loaded"), ("# \xff", ""), ("x = 1", "has no workloads at its top level"),

@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if path.is_file()]
+FIRST_PAGES = ("README.md", "docs/tutorial.md", "docs/tensors.md", "docs/meshes.md", "docs/kernels.md")
 FUTURE_FLAGS = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 
@@ -96,7 +98,14 @@ def run_page(name: str, page: str) -> None:
                 raise AssertionError(f"{name}:{block.line}: the page says\n{block.output}\nbut it prints\n{printed.getvalue()}")
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def page_case(path: Path) -> ParameterSet:
+    """Return a page as a case: all but the first pages of a reader are slow tests where blocks run."""
+    name = path.relative_to(ROOT).as_posix()
+    runs = any(block.runs for block in blocks_of(path.read_text(encoding="utf-8")))
+    return pytest.param(path, id=name, marks=pytest.mark.slow if runs and name not in FIRST_PAGES else ())
+
+
+@pytest.mark.parametrize("path", map(page_case, PAGES))
 def test_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_page(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))

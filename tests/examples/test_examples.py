@@ -77,7 +77,7 @@ def n_tasks(lengths: Sequence[int], heads: int, block: int) -> int:
     return heads * sum(-(-length // block) for length in lengths)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_example_runs(script: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script), *SMALL.get(script.stem, ())], cwd=tmp_path, text=True, capture_output=True,
@@ -98,6 +98,7 @@ def test_ragged_attention_takes_its_lengths_from_the_trace(tmp_path: Path) -> No
     assert "Azure" not in text
 
 
+@pytest.mark.slow
 def test_ragged_attention_compares_two_schedules_on_one_scale(tmp_path: Path) -> None:
     text = output(RAGGED, tmp_path, *SMALL["ragged_attention"])
     cycles = re.search(r"^simulated cycles +([\d,]+) +([\d,]+)$", text, re.MULTILINE)

@@ -99,6 +99,7 @@ def test_the_package_of_a_recipe_gives_what_its_golden_says(recipe: Recipe, fami
     check_package(program.artifact_dir, family, params={"steps": 24} if recipe.name == "generation" else None)
 
 
+@pytest.mark.sampled(2)
 @every_compiled_recipe
 def test_a_recipe_gives_numpys_numbers_in_c(recipe: Recipe) -> None:
     compare(recipe, runs(recipe, recipe.scheduled.compile(arch=ARCH, threads=3)))
@@ -110,6 +111,7 @@ def test_a_recipe_gives_numpys_numbers_in_numpy(recipe: Recipe) -> None:
     compare(recipe, runs(recipe, recipe.scheduled.compile(target="interp", arch=ARCH)))
 
 
+@pytest.mark.slow
 @every_compiled_recipe
 def test_a_recipe_verifies(recipe: Recipe) -> None:
     program = recipe.scheduled.compile(arch=ARCH, threads=3)

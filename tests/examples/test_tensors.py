@@ -36,7 +36,7 @@ def test_reference_gives_the_numbers_of_an_independent_reference(example: Tensor
         example.check(data, given, example.function.reference(**data))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @every_plan
 @every_example
@@ -50,6 +50,7 @@ def test_plans_give_the_numbers_of_an_independent_reference(example: TensorExamp
         example.check(data, given, function(**data, plan=plan), f"{which} {target}")
 
 
+@pytest.mark.sampled(4)
 @every_plan
 @every_example
 def test_there_is_a_plan_for_a_machine_of_small_memories(example: TensorExample, which: str) -> None:
@@ -59,6 +60,7 @@ def test_there_is_a_plan_for_a_machine_of_small_memories(example: TensorExample,
         assert plan.diff(tuned).rows, "an entry by hand that changes nothing"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("arch", ["host_cpu", "ascend_910b"])
 @every_example
 def test_a_complete_plan_cuts_as_no_plan_does(example: TensorExample, arch: str) -> None:

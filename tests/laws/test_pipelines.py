@@ -73,7 +73,7 @@ def one_that_ends(first: int, cost: dict[int, int], *, merges: bool) -> Network:
     return next(network for network in networks if expected(network, cost, 0)[0] == "ended")
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 10))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 10))])
 def test_both_targets_write_one_stream(seed: int, cost: dict[int, int]) -> None:
     network = one_that_ends(1000 + 100 * seed, cost, merges=seed % 2 == 1)
     ours, notes = built(network, "interp", 3)

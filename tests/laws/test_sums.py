@@ -67,6 +67,7 @@ def check(recipe: SumRecipe, schedule: ScheduleRecipe, *targets: str) -> None:
             assert found == wanted, (target, threads, seed, recipe)
 
 
+@pytest.mark.slow
 @given(sum_recipes(), schedule_recipes())
 @settings(max_examples=12)
 def test_any_schedule_adds_in_program_order(recipe: SumRecipe, schedule: ScheduleRecipe) -> None:

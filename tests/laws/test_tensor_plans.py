@@ -85,6 +85,7 @@ def check_runs(case: GeneratedTensors, seed: int, target: str, *options: dict[st
     return ran
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_plan_cuts_a_function_of_the_same_meaning(seed: int) -> None:
     case = generated(seed, 6)
@@ -105,6 +106,7 @@ def test_more_plans_run_to_the_same_results(seed: int) -> None:
     check_runs(generated(seed, 6), seed, "interp", {})
 
 
+@pytest.mark.slow
 def test_every_plan_runs_to_the_same_results_on_threads() -> None:
     assert check_runs(generated(2, 6), 2, "cpu_sim", {"threads": 1}, {"threads": 3}) > 2
 

@@ -89,6 +89,7 @@ def test_a_halo_is_the_neighbours_nearest_rows(n: int, p: int, k: int, dim: int)
     assert counted(program, w)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("algorithm, order", [("ring", [1, 2, 3, 0]), ("direct", [0, 1, 2, 3])])
 def test_an_element_is_summed_in_the_order_of_its_algorithm(algorithm: str, order: list[int]) -> None:
     mesh = Mesh(x=4)
@@ -113,6 +114,7 @@ def test_an_element_is_summed_in_the_order_of_its_algorithm(algorithm: str, orde
         assert np.array_equal(out[:, 2 * owner:2 * owner + 2], total)
 
 
+@pytest.mark.slow
 def test_results_are_the_same_under_any_schedule() -> None:
     mesh = Mesh(x=3, y=2)
     terms = np.random.default_rng(1).standard_normal((3, 2, 7, 5)).astype(np.float32)

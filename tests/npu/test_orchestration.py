@@ -289,6 +289,7 @@ def test_loops_follow_lengths_and_symbols(tmp_path: Path) -> None:
     assert len(outcome.graph.tasks) == 1 + 4 + 0 + 3 * 2
 
 
+@pytest.mark.slow
 def test_scalars_come_behind_tensors_by_their_type(tmp_path: Path) -> None:
     """Floats are the bits of an f32, whatever they were written as; integers have 64 bits."""
     tasks = ragged_run(tmp_path)[0].graph.tasks

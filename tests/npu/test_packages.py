@@ -17,7 +17,7 @@ PACKAGES = Path(__file__).resolve().parent / "packages"
 @pytest.mark.parametrize(("family", "runtime"), [
     pytest.param(family, runtime, marks=() if number == at else pytest.mark.slow)
     for number, family in enumerate(FAMILIES) for at, runtime in enumerate(RUNTIMES)])
-@pytest.mark.parametrize("name", ["rmsnorm", "matmul_add", "ragged_spmd"])
+@pytest.mark.parametrize("name", ["rmsnorm", *(pytest.param(name, marks=pytest.mark.slow) for name in ("matmul_add", "ragged_spmd"))])
 def test_package_equals_its_golden(name: str, family: str, runtime: str) -> None:
     check_package(PACKAGES / name, family, runtime)
 

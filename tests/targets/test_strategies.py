@@ -73,6 +73,7 @@ def all_names(target: str) -> list[str]:
     return [step.name for step in find_target(target).passes(CompileOptions())]
 
 
+@pytest.mark.slow
 def test_every_strategy_gives_the_same_results() -> None:
     made, y, z = program()
     made.compile("interp").run()
@@ -90,6 +91,7 @@ def test_every_strategy_gives_the_same_results() -> None:
     assert len(texts) == len(NAMES), "every strategy makes other code"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["ascend_npu", "pto"])
 def test_every_strategy_makes_a_package(target: str) -> None:
     made, _, _ = program()
@@ -127,6 +129,7 @@ def test_drawn_kernels_compute_the_same_under_every_strategy(recipe: Recipe) -> 
             assert_identical(found[name], expected[name], (name, strategy, recipe), zeros_alike=recipe.zeros_alike)
 
 
+@pytest.mark.slow
 def test_a_strategy_is_a_part_of_what_the_store_knows_a_program_by() -> None:
     made, _, _ = program()
     first = made.compile("cpu_sim", passes="none")

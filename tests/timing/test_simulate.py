@@ -120,6 +120,7 @@ def ordered() -> None:
     del first
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 @pytest.mark.parametrize("recorded", KINDS)
 def test_edges_that_the_record_lacks_are_made_again(recorded: str, target: str) -> None:

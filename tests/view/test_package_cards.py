@@ -216,6 +216,7 @@ def test_files_that_are_no_text_say_their_size() -> None:
     assert library.kernels == {} and len(library._repr_mimebundle_()["text/html"]) < 100_000
 
 
+@pytest.mark.slow
 def test_a_file_of_any_size_and_content_has_a_small_card() -> None:
     for data in (b"", b"\x1b[31mred\xff", b"x" * 10 ** 6, b"int x;\n" * 10 ** 5, "".join(HOSTILE).encode()):
         for path in ("a.cpp", "a.wsp", "a.json", "a"):

@@ -81,6 +81,7 @@ def test_half_a_block_is_always_caught() -> None:
         assert all(is_caught(mutant) for what, mutant in mutants.with_moved_rooms(planned(meant)) if what.endswith("by 16"))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_mutants_of_generated_programs_are_caught_or_do_no_harm(seed: int) -> None:
     meant = draw_program(seed, 12)

@@ -68,6 +68,7 @@ def test_one_loop_gives_and_another_takes(depth: int, family: str) -> None:
     assert len([task for task in graph.tasks if task.arguments]) == 14
 
 
+@pytest.mark.slow
 def test_a_slot_holds_its_sender_until_it_is_taken() -> None:
     """With room for two, the third tile waits for the first to be taken, which waits for its task; with room for all nothing does."""
     narrow, wide = (run_package(two(depth).task_graph(deps=Deps.hybrid()))[0] for depth in (1, 9))
@@ -78,6 +79,7 @@ def test_a_slot_holds_its_sender_until_it_is_taken() -> None:
     assert all(graph.ancestors[adds[graph][k]] >> moves[graph][k] & 1 for graph in (narrow, wide) for k in range(6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("initial", [2, [4, 9]], ids=str)
 def test_a_channel_that_begins_with_tokens_may_end_with_as_many(initial: object) -> None:
     X, Y, Z = tensors("XYZ", 6, 8, 16)

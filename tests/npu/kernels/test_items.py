@@ -67,6 +67,7 @@ def test_a_block_table_in_the_kernel(family: str) -> None:
     check([paged(seed, count) for seed in range(4) for count in (0, 3, 20)], family)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A5_FAST)
 def test_an_item_says_where_the_next_is(family: str) -> None:
     cases = []

@@ -150,6 +150,7 @@ def test_an_index_that_is_not_used_still_fails_the_task() -> None:
         once().compile(target="cpu_sim").run()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @pytest.mark.parametrize("first", ["gather", "load", "scatter"])
 def test_of_two_faults_the_first_in_the_kernel_ends_the_task(first: str, target: str) -> None:

@@ -119,6 +119,7 @@ def test_equal_stages_overlap_but_for_the_first_and_the_last(run: Callable[..., 
     np.testing.assert_array_equal(rows.Y.data[:N], rows.X.data + 2)  # type: ignore[index, operator]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("depth, turns", [
     (0, 5 * (C + 30)),                      # each send waits until its own token is there
     (1, 5 * 30),                            # send k waits until token k - 1 has been taken, 30 cycles after it was sent
