@@ -105,7 +105,7 @@ def page_case(path: Path) -> ParameterSet:
     return pytest.param(path, id=name, marks=pytest.mark.slow if runs and name not in FIRST_PAGES else ())
 
 
-@pytest.mark.parametrize("path", map(page_case, PAGES))
+@pytest.mark.parametrize("path", [page_case(path) for path in PAGES])
 def test_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_page(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))

@@ -52,8 +52,9 @@ def package() -> Any:
     return circles()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "arch", "runtime"), [("a2a3", "ascend_910b", "tensormap_and_ringbuffer"),
-                                                         pytest.param("a5", "ascend_950", "host_build_graph", marks=pytest.mark.slow)])
+                                                         ("a5", "ascend_950", "host_build_graph")])
 def test_chains_give_what_golden_says(family: str, arch: str, runtime: str) -> None:
     program = package().compile(target="ascend_npu", arch=arch, options={"runtime": runtime})
     assert program.artifact_dir is not None
