@@ -116,7 +116,7 @@ def index_page(title: str, pages: Mapping[str, str]) -> str:
 def made_pages() -> dict[str, str]:
     """Return the repository path of each page that stands outside docs/, by its address on the site."""
     found = {page: path for path, page in TOP_PAGES.items()}
-    for path in sorted((ROOT / "examples").glob("*/*.py")):
+    for path in sorted([*(ROOT / "examples").glob("*/*.py"), ROOT / "examples" / "over_ranks.py"]):
         name = f"tensors_{path.stem}" if path.parent.name == "tensors" else path.stem      # names that other examples have
         found[f"examples/{name}.md"] = path.relative_to(ROOT).as_posix()
     for path in sorted((ROOT / "examples" / "notebooks").glob("*.ipynb")):

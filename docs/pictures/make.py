@@ -7,6 +7,7 @@ Machines are drawn from their entries, lanes from the cards of real runs, so a p
 from __future__ import annotations
 
 import re
+import runpy
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
@@ -324,6 +325,25 @@ def iteration_space() -> str:
     return svg(90 + 20 * len(LENGTHS) + 14, parts, "tasks of a ragged batch by executor")
 
 
+def over_ranks() -> str:
+    """Return the lanes of the examples over a mesh, on two ranks: what they compute, and what goes over the links beside it."""
+    left, width, y = 150, WIDTH - 250, 74.0
+    parts = [text(20, 30, "Five programs over a mesh of two ranks", "title"),
+             text(20, 48, "kernels on ranks, copies on links; letters are kernels in the order of their first task", "small")]
+    for script in sorted((FOLDER.parents[1] / "examples").glob("mesh_*/*.py")):
+        found = runpy.run_path(str(script))
+        example = found["EXAMPLE"]
+        given = example.draw(np.random.default_rng(0), 1)
+        program, _ = sys.modules["over_ranks"].run(example, 2, given, example.reference(given))
+        names = program.trace.kernels
+        said = ", ".join(f"{chr(65 + k)} {name}" for k, name in enumerate(names)) + f"; {program.stats.total_cycles:,} cycles"
+        parts += [text(left, y, script.stem, "strong mono"), text(left + width, y, said, "end small")]
+        rows = lanes_of(program.trace).lanes
+        parts += lanes(left, y + 10, width, rows, lambda mark: mark.kernel % 8, [chr(65 + k) for k in range(8)])
+        y += 18 * len(rows) + 34
+    return svg(int(y), parts, "lanes of the ranks of a mesh, and of their links, in five programs")
+
+
 PICTURES: Mapping[str, Callable[[], str]] = {
     "machine_unit": lambda: machine(builtin_arch("unit")),
     "machine_ascend_910b": lambda: machine(builtin_arch("ascend_910b")),
@@ -331,6 +351,7 @@ PICTURES: Mapping[str, Callable[[], str]] = {
     "machine_host_cpu": lambda: machine(example_cpu()),
     "schedules": schedules,
     "iteration_space": iteration_space,
+    "over_ranks": over_ranks,
 }
 
 

@@ -14,7 +14,7 @@ from pto_wsp.arch.instances import ARCH_NAMES
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 MAKE: dict[str, Any] = runpy.run_path(str(FOLDER / "make.py"))
-OF_RUNS = {"schedules", "iteration_space"}
+OF_RUNS = {"schedules", "iteration_space", "over_ranks"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in OF_RUNS else name for name in MAKE["PICTURES"]])

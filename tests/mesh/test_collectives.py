@@ -164,6 +164,22 @@ def test_ragged_blocks_stand_by_source(target: str) -> None:
         program.run()
 
 
+def test_counts_that_all_ranks_have_are_not_gathered() -> None:
+    x, seen = np.arange(24, dtype=np.float32).reshape(6, 4), np.full((10, 4), -1, np.float32)
+    X, S = (Tensor(array, layout=TensorLayout.sharded(0, 2, "x")) for array in (x, seen))
+    C = Tensor(np.array([[1, 2], [3, 0]], np.int32), layout=TensorLayout.replicated(2))
+
+    @workload
+    def exchanged() -> None:
+        arrived = all_to_all(X, C, capacity=5, mesh=Mesh(x=2))
+        for r in P(Mesh(x=2)):
+            copy(arrived.on(r), S.on(r))
+
+    program = exchanged().compile(target="interp").run()
+    assert np.array_equal(seen[:4], x[[0, 3, 4, 5]]) and np.array_equal(seen[5:7], x[1:3])
+    assert program.bytes_sent[0, 1] == 32 and program.bytes_sent[1, 0] == 48          # rows alone
+
+
 def test_counts_that_do_not_fit() -> None:
     X = Tensor(np.zeros((6, 4), np.float32), layout=TensorLayout.sharded(0, 2, "x"))
     for shape, kind, layout, capacity in (((3, 3), np.int32, 0, None), ((3, 3), np.int32, 0, 0), ((2, 3), np.int32, 0, 4),

@@ -119,10 +119,10 @@ def all_to_all(tensor: Tensor, dim: int | Tensor, axis: MeshAxis = None, *, capa
     `ring` sends every piece to its rank in p - 1 rounds, `direct` all at once; there is no tree.
 
     `all_to_all(rows, counts, capacity=n)` sends ragged blocks of the first dimension, of p positions along the axis: `counts`, integers
-    [p, p] cut in the first dimension, says at [r, q] how many of its rows position r sends to q, in this order. The result has `capacity`
-    rows on each rank, those that arrive first, by source and in the source's order; the others are undefined. A run in which more arrive
-    ends with R104. The counts of all ranks are gathered first, so all ranks know where rows begin; how many bytes rows are is known in the
-    run alone, so `collectives` has the gathered counts.
+    [p, p], replicated or cut in the first dimension, says at [r, q] how many of its rows position r sends to q, in this order. The result
+    has `capacity` rows on each rank, those that arrive first, by source and in the source's order; the others are undefined. A run in
+    which more arrive ends with R104. Counts that are cut are gathered first, so all ranks know where rows begin; how many bytes rows are
+    is known in the run alone, so `collectives` has the gathered counts.
     Raises: M101 for a tensor that the axis does not cut, for a dimension that is cut already; M104 as `allreduce`, and for counts or a
     capacity that do not fit.
     """
@@ -518,11 +518,12 @@ def _ragged(group: RankGroup, rows: Tensor, counts: Tensor, given: object, out: 
         raise CollectiveError("all_to_all of ragged blocks does not take these rows", here(), found=repr(layout),
                               expected="rows cut in dimension 0, on a mesh of one axis, without out=")
     cut = None if counts.layout is None else layout_on(counts, group.mesh)
-    if counts.ref.shape != (p, p) or not counts.dtype.is_integer or cut != TensorLayout((Shard(group.name), Replicate())):
-        raise CollectiveError("all_to_all: the counts do not fit", here(), expected=f"integers [{p}, {p}], cut in dimension 0",
-                              found=f"{list(counts.ref.shape)} {counts.dtype}, {cut!r}")
+    of_rank = TensorLayout((Shard(group.name), Replicate()))
+    if counts.ref.shape != (p, p) or not counts.dtype.is_integer or cut not in (of_rank, TensorLayout.replicated(2)):
+        raise CollectiveError("all_to_all: the counts do not fit", here(), found=f"{list(counts.ref.shape)} {counts.dtype}, {cut!r}",
+                              expected=f"integers [{p}, {p}], replicated or cut in dimension 0")
     capacity = _check_number("all_to_all of ragged blocks has no capacity", given, 1, 1 << 40)
-    known = _allgather(RankGroup(group.mover, group.ranks, group.axis, "direct"), counts, None, None)
+    known = counts if cut != of_rank else _allgather(RankGroup(group.mover, group.ranks, group.axis, "direct"), counts, None, None)
     made = group.scratch(rows, layout, (p * capacity, *rows.ref.shape[1:]))
     most = min(capacity, -(-rows.ref.shape[0] // p))
 
