@@ -337,6 +337,7 @@ def _path(called: str, given: object) -> Path:
 
 
 # -- printing ----------------------------------------------------------------------------------------------------------
+_MOST_WHOLE = 2      # axes that stand in a task whole; of more, a plan shows the number
 PLAN_HEAD = ("group", "ops", "core", "tiles", "inner", "keep", "cost")
 
 
@@ -364,10 +365,11 @@ def group_rows(plan: TilePlan) -> Iterator[tuple[tuple[str, ...], str]]:
             elif entry.key == "inner":
                 inner.append(shown)
             elif entry.key == "keep":
-                keeps.append(shown)
-            if entry.key in ("tiles", "inner", "batch", "split", "keep"):
+                keeps.append(shown if entry.name == name else f"{entry.name}={shown}")
+                reasons.append("keep by hand" if entry.by_hand else f"{shown}: {entry.reason}" * bool(entry.reason))
+            if entry.key in ("tiles", "inner", "batch", "split"):
                 reasons.append(f"{entry.axis or entry.key} by hand" if entry.by_hand else f"chosen: {entry.reason}" * bool(entry.reason))
-        inner += [f"{axis} whole" for axis in whole]
+        inner += [f"{axis} whole" for axis in whole] if len(whole) <= _MOST_WHOLE else [f"{len(whole)} axes whole"]
         spent = _NO_COST if cost is None or cost.cycles is None else f"{cost.cycles:,}"
         unit = "" if cost is None else cost.unit
         cells = (name, _some(tuple(map(str, ops))), unit, " ".join(tiles), " ".join(inner), " ".join(keeps), spent)

@@ -8,11 +8,12 @@ arch, the one that costs least is taken (`tile_costs`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, ceil_div, sub
-from pto_wsp.ir.tensor_function import Body, TensorFunction
+from pto_wsp.ir.tensor_function import Array, ArrayView, Body, TensorFunction, views_read
+from pto_wsp.passes.tensor.axes import Dim
 from pto_wsp.passes.tensor.group_costs import COPY, axis_names, group_costs, planned_extent, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup, group_of
 from pto_wsp.passes.tensor.partition import group_facts, runs_of
@@ -26,8 +27,9 @@ from pto_wsp.source import Span
 def choose_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function as it is, and the plan with `tiles` and `inner` for each group."""
     plan = planned.plan
-    for name, group, repeats in groups_in(planned.function, plan, context):
-        plan = _chosen(plan, name, group, repeats, context)
+    groups = list(groups_in(planned.function, plan, context))
+    for name, group, repeats in groups:
+        plan = _chosen(plan, name, group, repeats, context, _of_shared_loops(name, group, groups, plan))
     return PlannedFunction(planned.function, plan)
 
 
@@ -53,9 +55,33 @@ def groups_in(function: TensorFunction, plan: TilePlan, context: TensorContext) 
     yield from inside(function.body, 1)
 
 
-def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context: TensorContext) -> TilePlan:
+def _of_shared_loops(name: str, group: KernelGroup, groups: Sequence[tuple[str, KernelGroup, int]], plan: TilePlan) -> dict[Dim, int]:
+    """Return the tiles, by axis, that those of a group have to divide or to be multiples of: of groups that the plan wants in one loop."""
+    found: dict[Dim, int] = {}
+    task = [entry for entry in plan.entries if entry.key == "keep" and entry.first == "task"]
+    for other_name, other, _ in groups if task else ():
+        for array in (*group.outputs, *other.outputs) if other_name != name else ():
+            said = plan.said("keep", array.name)
+            if said is None or said.first != "task":
+                continue
+            for mine, theirs in zip(_axes_in(group, array), _axes_in(other, array), strict=False):
+                tile = None if theirs is None else said_of(plan, "tiles", other_name, other, theirs)
+                if mine is not None and tile is not None and isinstance(tile.first, int):
+                    found[mine] = max(found.get(mine, 1), tile.first)
+    return found
+
+
+def _axes_in(group: KernelGroup, array: Array) -> tuple[Dim | None, ...]:
+    """Return the axes that the dimensions of an array are in a group that makes the array, or reads the whole of it; () otherwise."""
+    if array in group.outputs:
+        return group.axes.of_array(array)
+    read = next((view for one in group.statements for view in views_read(one) if view == ArrayView(array)), None)
+    return () if read is None else group.axes.of_view(read)
+
+
+def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context: TensorContext, shared: Mapping[Dim, int]) -> TilePlan:
     names = axis_names(group)
-    costs = group_costs(name, group, plan, context)
+    costs = group_costs(name, group, plan, context, shared)
     ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch, repeats=repeats)
     chosen = ranking.chosen
     if chosen is None:

@@ -22,6 +22,7 @@ from pto_wsp.schedule.tiling_entries import PlanEntry
 from pto_wsp.values import dataclass
 
 COPY = "copy"      # no op: what a store moves
+NO_TILES: Mapping[Dim, int] = {}
 
 
 def fits(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> bool:
@@ -138,8 +139,12 @@ def _leading_axes(group: KernelGroup) -> set[Dim | None]:
     return found
 
 
-def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> DescribedGroup:
-    """Return a group's axes, values and operations as plain numbers; extents that the plan gives are given."""
+def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext,
+                shared: Mapping[Dim, int] = NO_TILES) -> DescribedGroup:
+    """Return a group's axes, values and operations as plain numbers; extents that the plan gives are given.
+
+    `shared`: the tiles of groups in the same loop of tasks, by axis.
+    """
     names = axis_names(group)
     extents = {axis: planned_extent(group.axes.extent(axis), context.sizes) for axis in (*group.tiled, *group.whole)}
     summed = [axis for axis in group.whole if AxisRole.SUMMED in group.axes.roles(axis) and can_walk(group.axes, group.items, axis)]
@@ -167,7 +172,8 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
             given = 1
         if key == "inner" and given is None and group.walked is None and (context.arch.neutral or context.arch.cores.shared):
             given = extents[axis]       # a CPU sums a long axis in one piece: its caches bound no tile
-        return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given)
+        return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given,
+                        divides=shared.get(axis, 0))
 
     axes = [axis_of(axis, "tiles") for axis in group.tiled]
     if walked is not None:

@@ -20,6 +20,7 @@ from pto_wsp.passes.tensor.cut_tiles import cut_tiles
 from pto_wsp.passes.tensor.own_results import own_results
 from pto_wsp.passes.tensor.partition import partition
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.share_loops import share_loops
 from pto_wsp.passes.tensor.simplify import simplify, verify_after_simplify
 from pto_wsp.passes.tensor.split_sums import split_sums
 
@@ -58,6 +59,8 @@ TENSOR_PASSES: tuple[TensorPass, ...] = (
     Pass("choose_tiles", TENSOR, choose_tiles, required="tasks are made of tiles"),
     # statements work on tiles, inside loops of tasks
     Pass("cut_tiles", TENSOR, cut_tiles, required="kernels compute on tiles"),
+    # what lies between kernels is scratch of the loop that they share, where that can be
+    Pass("share_loops", TENSOR, share_loops),
 )
 
 

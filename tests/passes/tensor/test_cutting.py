@@ -16,8 +16,9 @@ from pto_wsp.ir import flow
 from pto_wsp.ir import tensor_function as t
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import Contract
-from pto_wsp.ir.scalar import Binary, Const, Element, Op, add, minimum, sub
+from pto_wsp.ir.scalar import Binary, Const, Element, Op, add, ceil_div, minimum, sub
 from pto_wsp.ir.view import Cut, Permute, Pick
+from pto_wsp.passes.tensor.effects import made_by
 from pto_wsp.passes.tensor.passes import run_tensor_passes
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.run.tensor_evaluate import evaluate
@@ -296,3 +297,80 @@ def test_what_is_no_sum_is_not_split(hand: Mapping[str, Any], error: type[PtoErr
     else:
         with pytest.raises(error):
             cut(columns()[0], hand=hand)
+
+
+# -- scratch of a task -------------------------------------------------------------------------------------------------
+def chain() -> tuple[t.TensorFunction, list[Any]]:
+    """Three kernels, each on the rows of the one before: a norm, a product, a softmax of the whole rows of the product."""
+    f = FunctionBuilder("chain")
+    x, w = f.param("x", (f.symbol("t"), 48)), f.param("w", (48, 40))
+    root = f.apply("sqrt", f.apply("rowmean", f.apply("mul", x, x)), name="root")
+    normed = f.apply("div", x, root, name="normed")
+    made = f.apply("matmul", normed, w, name="made")
+    peak = f.apply("rowmax", made, name="peak")
+    f.give(f.apply("sub", made, peak, name="out"))
+    return f.function(), [draw(77, 48), draw(48, 40)]
+
+
+THREE = {"groups": {"normed": ("root.mul", "root", "normed"), "made": ("made",), "out": ("peak", "out")}}
+
+
+def scratch_of(made: PlannedFunction) -> dict[str, int]:
+    """How many loops of tasks stand around each array that a `Make` makes."""
+    found: dict[str, int] = {}
+
+    def inside(body: t.Body, depth: int) -> None:
+        for item in body.items:
+            array = made_by(item)
+            if array is not None:
+                found[array.name] = depth
+            for inner in flow.children(item):
+                assert isinstance(inner, flow.Sequence)
+                inside(inner, depth + 1)
+
+    inside(made.function.body, 0)
+    return found
+
+
+def test_rows_that_kernels_share_lie_in_scratch_of_their_loop() -> None:
+    function, arrays = chain()
+    tiles = {"normed": {"t": 8}, "made": {"t": 32}, "out": {"t": 16}}
+    made = cut(function, "ascend_910b", {**THREE, "tiles": tiles})
+    check(function, arrays, made)
+    assert scratch_of(made)["normed"] == scratch_of(made)["made"] == 1 and scratch_of(made)["out"] == 0
+    assert made.function.body.items[-1].stop == ceil_div(function.symbols[0], Const(32)), "one loop, of the largest tiles"
+
+
+def test_kernels_whose_tiles_do_not_divide_each_other_keep_the_whole_value() -> None:
+    function, arrays = chain()
+    hand = {**THREE, "tiles": {"normed": {"t": 24}, "made": {"t": 32}, "out": {"t": 16}}}
+    made = cut(function, "ascend_910b", hand)
+    check(function, arrays, made)
+    said = made.plan.said("keep", "normed")
+    assert scratch_of(made)["normed"] == 0 and said is not None and said.first == "whole"
+    assert "tiles of 24 and 32 do not divide each other" in said.reason
+    with pytest.raises(PlanConflictError, match="do not divide each other"):
+        cut(function, "ascend_910b", {**hand, "keep": {"normed": "task"}})
+
+
+def test_a_value_that_a_task_keeps_has_tiles_that_divide_those_of_its_kernels() -> None:
+    function, arrays = chain()
+    made = cut(function, "ascend_910b", {**THREE, "keep": {"normed": "task"}, "tiles": {"made": {"t": 24}}})
+    check(function, arrays, made)
+    tile = made.plan.said("tiles", "normed", "t")
+    assert tile is not None and isinstance(tile.first, int) and (24 % tile.first == 0 or tile.first % 24 == 0)
+
+
+def test_what_the_next_kernel_reads_across_its_blocks_lies_in_memory() -> None:
+    """Rows one further, the columns of another block, a sum over all rows: none of them waits for one turn of the loop alone."""
+    f = FunctionBuilder("across")
+    x = f.param("x", (64, 32))
+    y = f.apply("exp", x, name="y")
+    f.give(f.apply("add", y.then(part(0, 1, 64)), y.then(part(0, 0, 63)), name="moved"), f.apply("colsum", y, name="total"))
+    function = f.function()
+    made = cut(function, "ascend_910b", {"groups": {"y": ("y",), "moved": ("moved",), "total": ("total",)}, "tiles": {"y": {0: 16}}})
+    check(function, [draw(64, 32)], made)
+    assert scratch_of(made)["y"] == 0
+    with pytest.raises(PlanConflictError, match="scratch of a task"):
+        cut(function, "ascend_910b", {"groups": {"y": ("y",), "moved": ("moved",), "total": ("total",)}, "tiles": {"y": {0: 16}},
+                                      "keep": {"y": "task"}})
