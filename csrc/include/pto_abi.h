@@ -5,7 +5,7 @@
    directives but #define of plain numbers. Sizes are in elements unless the name ends in _bytes; ids count from 0.
    Ownership: whoever calls *_new calls *_free; every pointer passed in is borrowed for the call unless said otherwise. */
 
-#define PTO_ABI_VERSION 6
+#define PTO_ABI_VERSION 7
 #define PTO_RANK 2
 #define PTO_TENSOR_RANK 8
 #define PTO_MAX_ARGS 32
@@ -137,6 +137,7 @@ typedef struct pto_task {
     int64_t priority;          /* of ready tasks the one with the highest goes first */
     int64_t position;          /* with a calendar: its place among the tasks of its worker */
     int64_t bytes;             /* that it moves between memory and its core */
+    int64_t ranks;             /* of a mesh: 1 + the rank that it runs on, + 65536 * (1 + the rank that a copy reads from); 0: none */
 } pto_task;
 
 /* A node that is no task. It completes `delay` cycles after its predecessors have completed and its stream has come to it.

@@ -31,7 +31,7 @@
     PTO_LAYOUT_FIELD(pto_task, scalars) PTO_LAYOUT_FIELD(pto_task, index) PTO_LAYOUT_FIELD(pto_task, order) \
     PTO_LAYOUT_FIELD(pto_task, n_after) PTO_LAYOUT_FIELD(pto_task, stream) PTO_LAYOUT_FIELD(pto_task, after) \
     PTO_LAYOUT_FIELD(pto_task, lane) PTO_LAYOUT_FIELD(pto_task, pool) PTO_LAYOUT_FIELD(pto_task, priority) \
-    PTO_LAYOUT_FIELD(pto_task, position) PTO_LAYOUT_FIELD(pto_task, bytes) \
+    PTO_LAYOUT_FIELD(pto_task, position) PTO_LAYOUT_FIELD(pto_task, bytes) PTO_LAYOUT_FIELD(pto_task, ranks) \
     PTO_LAYOUT_STRUCT(pto_mark) PTO_LAYOUT_FIELD(pto_mark, stream) PTO_LAYOUT_FIELD(pto_mark, flags) \
     PTO_LAYOUT_FIELD(pto_mark, why) PTO_LAYOUT_FIELD(pto_mark, stall) PTO_LAYOUT_FIELD(pto_mark, site) \
     PTO_LAYOUT_FIELD(pto_mark, n_before) PTO_LAYOUT_FIELD(pto_mark, n_order) PTO_LAYOUT_FIELD(pto_mark, n_args) \
@@ -78,7 +78,7 @@
     PTO_LAYOUT_FIELD(pto_columns, task_kernel) PTO_LAYOUT_FIELD(pto_columns, task_site) PTO_LAYOUT_FIELD(pto_columns, task_worker) \
     PTO_LAYOUT_FIELD(pto_columns, task_cost) PTO_LAYOUT_FIELD(pto_columns, task_stream) PTO_LAYOUT_FIELD(pto_columns, task_lane) \
     PTO_LAYOUT_FIELD(pto_columns, task_pool) PTO_LAYOUT_FIELD(pto_columns, task_priority) PTO_LAYOUT_FIELD(pto_columns, task_position) \
-    PTO_LAYOUT_FIELD(pto_columns, task_bytes) PTO_LAYOUT_FIELD(pto_columns, arg_begin) PTO_LAYOUT_FIELD(pto_columns, args) \
+    PTO_LAYOUT_FIELD(pto_columns, task_bytes) PTO_LAYOUT_FIELD(pto_columns, task_ranks) PTO_LAYOUT_FIELD(pto_columns, arg_begin) PTO_LAYOUT_FIELD(pto_columns, args) \
     PTO_LAYOUT_FIELD(pto_columns, scalar_begin) PTO_LAYOUT_FIELD(pto_columns, scalars) PTO_LAYOUT_FIELD(pto_columns, index_begin) \
     PTO_LAYOUT_FIELD(pto_columns, index) PTO_LAYOUT_FIELD(pto_columns, mark_node) PTO_LAYOUT_FIELD(pto_columns, mark_delay) \
     PTO_LAYOUT_FIELD(pto_columns, mark_stream) PTO_LAYOUT_FIELD(pto_columns, mark_site) PTO_LAYOUT_FIELD(pto_columns, mark_flags) \
@@ -87,7 +87,18 @@
     PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, places) \
     PTO_LAYOUT_FIELD(pto_execute_options, by_priority) PTO_LAYOUT_FIELD(pto_execute_options, reserved) \
     PTO_LAYOUT_FIELD(pto_execute_options, cancel) PTO_LAYOUT_FIELD(pto_execute_options, prints) PTO_LAYOUT_FIELD(pto_execute_options, sanitizer) \
-    PTO_LAYOUT_FIELD(pto_execute_options, wall) \
+    PTO_LAYOUT_FIELD(pto_execute_options, wall) PTO_LAYOUT_FIELD(pto_execute_options, ranks) \
+    PTO_LAYOUT_STRUCT(pto_transfer) \
+    PTO_LAYOUT_FIELD(pto_transfer, data) PTO_LAYOUT_FIELD(pto_transfer, extent) PTO_LAYOUT_FIELD(pto_transfer, stride) \
+    PTO_LAYOUT_FIELD(pto_transfer, order) PTO_LAYOUT_FIELD(pto_transfer, node) PTO_LAYOUT_FIELD(pto_transfer, elem_bytes) \
+    PTO_LAYOUT_FIELD(pto_transfer, peer) PTO_LAYOUT_FIELD(pto_transfer, receives) PTO_LAYOUT_FIELD(pto_transfer, site) \
+    PTO_LAYOUT_STRUCT(pto_spread) \
+    PTO_LAYOUT_FIELD(pto_spread, data) PTO_LAYOUT_FIELD(pto_spread, copy_bytes) \
+    PTO_LAYOUT_STRUCT(pto_ranks_options) \
+    PTO_LAYOUT_FIELD(pto_ranks_options, rank) PTO_LAYOUT_FIELD(pto_ranks_options, n_ranks) PTO_LAYOUT_FIELD(pto_ranks_options, is_move) \
+    PTO_LAYOUT_FIELD(pto_ranks_options, own_rank) PTO_LAYOUT_FIELD(pto_ranks_options, own_shift_bytes) PTO_LAYOUT_FIELD(pto_ranks_options, spread) \
+    PTO_LAYOUT_FIELD(pto_ranks_options, n_spread) PTO_LAYOUT_FIELD(pto_ranks_options, reserved) PTO_LAYOUT_FIELD(pto_ranks_options, progress) \
+    PTO_LAYOUT_FIELD(pto_ranks_options, user) \
     PTO_LAYOUT_STRUCT(pto_wall_row) PTO_LAYOUT_FIELD(pto_wall_row, start_ns) PTO_LAYOUT_FIELD(pto_wall_row, end_ns) \
     PTO_LAYOUT_FIELD(pto_wall_row, thread) PTO_LAYOUT_FIELD(pto_wall_row, reserved) \
     PTO_LAYOUT_STRUCT(pto_wall_view) PTO_LAYOUT_FIELD(pto_wall_view, n) PTO_LAYOUT_FIELD(pto_wall_view, is_cut) \

@@ -32,6 +32,7 @@ typedef struct pto_record_options {
 #define PTO_KEEP_PRIORITY 4
 #define PTO_KEEP_POSITION 8
 #define PTO_KEEP_BYTES 16
+#define PTO_KEEP_RANKS 32
 
 /* Columns of a record. Edges are in CSR form by node: preds of node n are edge_src[pred_begin[n] .. pred_begin[n+1]),
    ascending and without repeats; edge_why has PTO_EDGE_ bits; edge_arg is (argument of src << 16) | argument of dst for an edge from
@@ -56,11 +57,12 @@ typedef struct pto_columns {
     const int64_t *task_worker;    /* [n_tasks] */
     const int64_t *task_cost;      /* [n_tasks] */
     const int32_t *task_stream;    /* [n_tasks] */
-    const int64_t *task_lane;      /* [n_tasks] or NULL: all 0, as the four that follow */
+    const int64_t *task_lane;      /* [n_tasks] or NULL: all 0, as the five that follow */
     const int64_t *task_pool;
     const int64_t *task_priority;
     const int64_t *task_position;
     const int64_t *task_bytes;
+    const int64_t *task_ranks;
     const int64_t *arg_begin;      /* [n_tasks + 1] */
     const pto_arg *args;
     const int64_t *scalar_begin;   /* [n_tasks + 1] */
@@ -242,6 +244,50 @@ void pto_wall_read(const pto_wall *wall, pto_wall_view *out);  /* of the last ru
 /* ---- native engine ---- */
 typedef struct pto_pool pto_pool;
 
+/* ---- one rank's part of a plan: tasks of other ranks pass, copies between this rank and another one are the caller's to move ---- */
+#define PTO_SMALL_BYTES 131072     /* of the arguments of a task that the thread that moves copies may run */
+
+typedef struct pto_ranks pto_ranks;
+
+/* A copy that is ready: bytes that this rank sends, or room for those that it receives. */
+typedef struct pto_transfer {
+    char *data;                /* the first element */
+    int64_t extent[PTO_RANK];  /* rows, columns; at least 1 */
+    int64_t stride[PTO_RANK];  /* in elements */
+    int64_t order;             /* which of the copies from its source to its target it is, from 0 in program order: equal on both ranks */
+    int64_t node;              /* what progress says when it has ended */
+    int32_t elem_bytes;
+    int32_t peer;              /* the other rank */
+    int32_t receives;
+    int32_t site;
+} pto_transfer;
+
+/* Copies of a small tensor, one a rank, that control reads: after every wait all get the contents of this rank's. */
+typedef struct pto_spread {
+    char *data;
+    int64_t copy_bytes;
+} pto_spread;
+
+/* Begins n_ready transfers; `ended` has room for the nodes of those that have ended by now. Returns how many, or -1 to end the run. n_busy:
+   workers that run a task. */
+typedef int64_t (*pto_progress_fn)(void *user, const pto_transfer *ready, int64_t n_ready, int64_t *ended, int32_t n_busy);
+
+typedef struct pto_ranks_options {
+    int32_t rank;              /* this one; all arrays are borrowed while the ranks live */
+    int32_t n_ranks;
+    const uint8_t *is_move;    /* [n_kernels] 1: the kernel copies, or adds, and does nothing else */
+    const int32_t *own_rank;   /* [n_sites] -1, or: the task on this rank stands for one on every rank, with a copy of its own; NULL: none */
+    const int64_t *own_shift_bytes;    /* [n_sites] from the copy that such a task names to this rank's */
+    const pto_spread *spread;  /* [n_spread] */
+    int32_t n_spread;
+    int32_t reserved;
+    pto_progress_fn progress;  /* called by the thread that runs, which runs small tasks alone */
+    void *user;
+} pto_ranks_options;
+
+pto_ranks *pto_ranks_new(const pto_ranks_options *options);    /* NULL when memory ran out */
+void pto_ranks_free(pto_ranks *ranks);
+
 /* pto_execute_options.places: which thread runs a task */
 #define PTO_PLACE_ANY 0            /* one that has nothing to do */
 #define PTO_PLACE_HOME 1           /* task_worker mod threads; but a thread goes on with a task that it has made ready, if with no other
@@ -260,6 +306,7 @@ typedef struct pto_execute_options {
     pto_prints *prints;        /* NULL: what kernels print is not kept */
     pto_sanitizer *sanitizer;  /* NULL: nothing is watched; else order_seed is not 0 */
     pto_wall *wall;            /* NULL: nobody looks at a clock; else sanitizer is NULL */
+    pto_ranks *ranks;          /* NULL: the tasks of all ranks run here; else sanitizer is NULL, order_seed 0, and there are two threads */
 } pto_execute_options;
 
 typedef struct pto_execute_result {

@@ -8,12 +8,14 @@ from dataclasses import replace
 from pto_wsp.artifact.build import machine_key, package_key
 from pto_wsp.errors import MeshError, PtoError
 from pto_wsp.ir.digest import plan_digest
-from pto_wsp.ir.mesh import OverRanks
+from pto_wsp.ir.mesh import Mesh, OverRanks
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_layout import Shard
 from pto_wsp.run.native import Engine
 from pto_wsp.run.peers import Peers, peers_of
-from pto_wsp.run.rank_runner import RankRunner, TensorRanks
+from pto_wsp.run.rank_engine import RankEngine
+from pto_wsp.run.rank_runner import RankRunner
+from pto_wsp.run.rank_share import RankShare, TensorRanks
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 
@@ -36,7 +38,10 @@ def compile_together(peers: Peers, name: str, compile_here: Callable[[], Compile
     """
     peers.where, peers.span = f"compile of `{name}`", here()
     try:
-        compiled = compile_here() if peers.builds_first else None
+        compiled = None
+        if peers.builds_first:
+            with peers.beating():
+                compiled = compile_here()
         peers.exchange(f"compile {name}", "")
         if compiled is None:
             compiled = compile_here()
@@ -62,18 +67,21 @@ def for_rank(compiled: Compiled, wrapped: Sequence[Tensor | None], peers: Peers,
     """
     options, mesh = compiled.options, ranks.mesh
     assert mesh is not None
-    for name, said in (("sanitize", options.sanitize), ("wall_trace", options.wall_trace), ("threads", (options.threads or 1) > 1),
-                       ("check_finite", options.check_finite and compiled.target != "interp")):
-        if said:
-            raise MeshError(f"{name} is for one process", here(), found=f"{name}={getattr(options, name)} and comm",
-                            help="each rank runs its tasks one after another; compile without comm= to use it")
-    tensors = {}
-    for slot, tensor in enumerate(wrapped):
-        if tensor is not None and tensor.layout is not None and not tensor.intermediate:
-            layout = tensor.layout.named_on(mesh)
-            cut = {one.axis for one in layout.dist if isinstance(one, Shard)}
-            free = tuple(axis for axis, (name, size) in enumerate(mesh.axes) if size > 1 and name not in cut)
-            tensors[slot] = TensorRanks(free, bool(cut))
-    engine = compiled.runner if isinstance(compiled.runner, Engine) else None
-    runner = RankRunner(compiled.plan, mesh, peers, tensors, ranks.collectives, engine, check_finite=options.check_finite)
+    if options.sanitize:
+        raise MeshError("sanitize is for one process", here(), found="sanitize=True and comm", help="compile without comm= to use it")
+    tensors = {slot: _ranks_of(tensor, mesh) for slot, tensor in enumerate(wrapped) if tensor is not None}
+    part = RankShare(compiled.plan, mesh, peers, tensors, ranks.collectives)
+    runner = (RankEngine(compiled.runner, part, options.threads) if isinstance(compiled.runner, Engine)
+              else RankRunner(part, check_finite=options.check_finite))
     return replace(compiled, runner=runner, sent=runner.sent)
+
+
+def _ranks_of(tensor: Tensor, mesh: Mesh) -> TensorRanks:
+    """Return what a tensor is to the ranks of a mesh."""
+    layout = tensor.layout or tensor.copied
+    if layout is None:
+        return TensorRanks()
+    layout = layout.named_on(mesh)
+    cut = {one.axis for one in layout.dist if isinstance(one, Shard)}
+    free = tuple(axis for axis, (name, size) in enumerate(mesh.axes) if size > 1 and name not in cut)
+    return TensorRanks(() if tensor.intermediate else free, bool(cut), not cut and not layout.partial, tensor.copied is not None)

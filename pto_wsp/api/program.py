@@ -638,7 +638,7 @@ class Program(doors.Displayed):
         if not self._ran or self._bound is None:
             raise ProgramStateError("there is no finished run to look at", here(), help="call run(), or execute() and synchronize()")
         if self._finished is None:
-            self._finished = doors.finished_run()(self._compiled, runner, self._bound, self._execute_time_ms)
+            self._finished = doors.finished_run()(self._compiled, runner.to_look_at(self._bound), self._bound, self._execute_time_ms)
         return self._finished
 
     def _was_recorded(self, event: int) -> bool:

@@ -30,7 +30,7 @@ from pto_wsp.progress import tell
 from pto_wsp.resources import PARSED_ABI, csrc_dir, source_digests, wheel_data
 from pto_wsp.values import dataclass
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 _SAME_NUMBERS = "-DPTO_SAME_NUMBERS"     # pto_wsp.h detects flags that change results even if CC is a script
 _RUNTIME = "pto_runtime"
 _LIBRARY = "libpto_runtime.so"

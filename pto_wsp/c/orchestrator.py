@@ -48,6 +48,7 @@ from pto_wsp.ir.flow import (
 )
 from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.kernel import Role
+from pto_wsp.ir.mesh import ranks_of_task
 from pto_wsp.ir.plan import (
     Body,
     Check,
@@ -145,7 +146,8 @@ def submit(task: Submit, names: CNames, handles: HandleUses, after: str | None) 
         "args": c.Name("args") if n_args else c.Int(0), "scalars": pointers["scalars"], "index": pointers["index"],
         "order": pointers["order"], "n_after": c.Int(len(behind)), "stream": names.stream, "after": pointers["behind"],
         "lane": names.scalar(task.lane), "pool": names.scalar(task.pool), "priority": names.scalar(task.priority),
-        "position": names.scalar(task.position), "bytes": names.scalar(task.traffic)}
+        "position": names.scalar(task.position), "bytes": names.scalar(task.traffic),
+        "ranks": names.scalar(ranks_of_task(task.on))}
     fields = tuple(c.Designated(name, value) for name, value in said.items() if value != c.Int(0) or name in ("kernel", "site"))
     yield c.Declare("const pto_task", "task", c.Braces(fields))
     yield c.Declare("const int64_t", "node", c.Call("sink->submit", (c.Name("sink"), c.Prefix("&", c.Name("task")))))

@@ -79,6 +79,7 @@ class TaskField(Enum):
     PRIORITY = 2
     POSITION = 3
     BYTES = 4
+    RANKS = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from pto_wsp.source import UNKNOWN, Span, here
 from pto_wsp.values import dataclass
 
 MAX_RANKS = 1 << 12
+SOURCE_RANK = 1 << 16       # what the rank that a copy reads from is multiplied with in pto_task.ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,14 @@ class OnRank:
     def crosses(self) -> bool:
         """Whether the task reads what another rank may hold."""
         return self.source is not None and self.source != self.rank
+
+
+def ranks_of_task(on: OnRank | None) -> Scalar:
+    """Return the ranks of a task as pto_task.ranks has them: 1 + its rank + 65536 * (1 + the rank that a copy reads from); 0 for none."""
+    if on is None:
+        return s.Const(0)
+    source = s.Const(0) if on.source is None else s.mul(s.add(on.source, s.Const(1)), s.Const(SOURCE_RANK))
+    return s.add(s.add(on.rank, s.Const(1)), source)
 
 
 @user_calls(leave_out=("__eq__", "__hash__", "__repr__"))

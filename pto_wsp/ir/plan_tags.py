@@ -28,7 +28,7 @@ PLAN_TAGS = Tags({
     execution_rules.WindowRule: "WindowRule: size unit full",
 }, {
     m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY SIZE RANK LINK",
-    execution_rules.TaskField: "Column: LANE POOL PRIORITY POSITION BYTES",
+    execution_rules.TaskField: "Column: LANE POOL PRIORITY POSITION BYTES RANKS",
     execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES EDGES READY",
     execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",
     execution_rules.Release: "Release: IMMEDIATE BATCHED INTERLEAVED RATE",

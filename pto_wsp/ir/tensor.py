@@ -260,7 +260,7 @@ class Tensor(TensorView):
     `np.asarray(tensor)`.
     """
 
-    __slots__ = ("__weakref__", "copies", "data", "given", "intermediate", "layout", "made_in")
+    __slots__ = ("__weakref__", "copied", "copies", "data", "given", "intermediate", "layout", "made_in")
 
     def __init__(self, data: object = None, shape: Sequence[object] | None = None, dtype: DTypeLike | None = None,
                  name: str | None = None, layout: TensorLayout | None = None) -> None:
@@ -297,6 +297,7 @@ class Tensor(TensorView):
         self.made_in: Body | None = None     # for a Tensor.empty: the body that allocates it in each iteration
         self.layout = layout if layout is None else _check_layout(layout, len(extents), has_data=array is not None)
         self.copies: tuple[Mesh, Tensor] | None = None    # of a Tensor.empty that ranks hold copies of: all of them, by mesh
+        self.copied: TensorLayout | None = None           # of memory for copies, one a rank: the layout of each
         super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", strides), cuts))
         _live[self.ref.id] = self
 
@@ -437,6 +438,7 @@ class Tensor(TensorView):
         made = Tensor(None, (n, *(int(e.value) if isinstance(e, s.Const) else Symbolic(e) for e in self.sizes)), self.dtype,
                       f"{self.ref.name}_ranks" if self.ref.name else None)
         made.intermediate = True
+        made.copied = self.layout
         found = mesh_in_use()
         if found is not None:
             found.of_ranks.add(made.ref.id)

@@ -297,7 +297,8 @@ def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int,
         shared, n_workers = False, n_workers * ranks.n
     is_present = {TaskField.LANE: has_lanes(schedule), TaskField.POOL: pools.kind != "single" or ranks is not None,
                   TaskField.PRIORITY: ready.key is not None,
-                  TaskField.POSITION: schedule.calendar is not None, TaskField.BYTES: bool(bandwidth)}
+                  TaskField.POSITION: schedule.calendar is not None, TaskField.BYTES: bool(bandwidth),
+                  TaskField.RANKS: ranks is not None}
     return ExecutionRules(
         n_workers=n_workers, pool_size=sizes, n_ranks=0 if ranks is None else ranks.n, links=() if ranks is None else ranks.names,
         shared=shared, steals=ready.kind == "work_steal",

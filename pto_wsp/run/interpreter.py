@@ -21,6 +21,7 @@ import numpy as np
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import PtoError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.mesh import SOURCE_RANK
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.bound import Array, Bindings, Number
 from pto_wsp.run.failures import SimulationEnded, ended_error, kernel_guard_error, outputs_error
@@ -310,6 +311,11 @@ class Interpreter:
         interpreter.look_first = self.look_first
         return interpreter
 
+    def to_look_at(self, bindings: Bindings) -> Interpreter:
+        """Return the interpreter whose record shows the last run, which was one of these bindings."""
+        del bindings
+        return self
+
     def let_go(self) -> None:
         """Drop the arrays and the tasks of the last run, which cannot be looked at any more."""
         self._stream, self._bindings, self._going_on = (), None, None
@@ -511,7 +517,7 @@ class _RecordWriter:
             "kernel": submit.kernel, "site": submit.site, "worker": task.worker, "cost": task.cost, "n_args": len(task.views),
             "n_scalars": len(slots), "n_index": len(task.index), "n_order": len(task.order), "n_after": len(task.after), "args": args,
             "stream": task.stream, "lane": task.lane, "pool": task.pool, "priority": task.priority, "position": task.position,
-            "bytes": task.traffic, **arrays})
+            "bytes": task.traffic, "ranks": 0 if submit.on is None else task.rank + 1 + SOURCE_RANK * (task.source + 1), **arrays})
         return raw_task, args, arrays
 
     def _mark(self, mark: MarkInstance) -> tuple[Any, ...]:
@@ -561,8 +567,12 @@ def placed_array(base: Array, view: PlacedView) -> Array:
 
 def _region(view: PlacedView, base: int, itemsize: int) -> Array:
     """Return the elements of a placed view as raw bytes, without reading them. `base`: the address of its tensor."""
-    strides = (view.stride[0] * itemsize, view.stride[1] * itemsize)
-    return np.asarray(_RawMemory(base + view.offset * itemsize, view.extent, strides, itemsize))
+    return memory_at(base + view.offset * itemsize, view.extent, view.stride, itemsize)
+
+
+def memory_at(address: int, extent: tuple[int, int], stride: tuple[int, int], itemsize: int) -> Array:
+    """Return memory as a matrix of raw elements, without reading them; steps are in elements. Its owner must outlive the matrix."""
+    return np.asarray(_RawMemory(address, extent, (stride[0] * itemsize, stride[1] * itemsize), itemsize))
 
 
 def _address(array: Array) -> int:

@@ -50,6 +50,8 @@ LookFirst: TypeAlias = Callable[[Recorder, Bindings], None]    # inspects a stre
 class Engine:
     """Runs an artifact, and keeps the last stream for runs with the same bindings."""
 
+    oracle: Callable[[bool], Any] | None = None     # makes what verify() compares with, if it is not an Interpreter of the plan
+
     def __init__(self, artifact: LoadedArtifact, plan: TaskPlan, threads: int | None, max_tasks: int = MAX_RECORDED_TASKS, *,
                  undefined: Mapping[int, Array] | None = None, wall_trace: bool = False) -> None:
         """Create an engine.
@@ -76,8 +78,14 @@ class Engine:
         self._waits = has_waits(plan)
         self._prints = Prints()
         self._wall = new_wall(self.runtime) if wall_trace else self.runtime.ffi.NULL
+        self._ranks: Any = self.runtime.ffi.NULL     # of one rank's part of the plan: pto_ranks
         self.sanitized: Sanitized | None = None    # the last run's figures
         self.look_first: LookFirst | None = None
+
+    @property
+    def watches_clock(self) -> bool:
+        """Whether runs keep when tasks began and ended by the clock."""
+        return bool(self._wall != self.runtime.ffi.NULL)
 
     def apart(self) -> Engine:
         """Return an engine of the same artifact with its own record, whose runs do not affect this engine."""
@@ -108,7 +116,7 @@ class Engine:
         options.kernels = self.artifact.table.kernels
         options.n_kernels = self.artifact.table.n_kernels
         options.execute = {**self.plan.rules.execute_options(), "order_seed": order_seed, "threads": self.threads, "cancel": self._cancel,
-                           "wall": self._wall}
+                           "wall": self._wall, "ranks": self._ranks}
         options.interruptible = interruptible()
         shortened = shortening() if self._has_prints else (0, 0)
         printed = new_prints(self.runtime, shortened) if self._has_prints else ffi.NULL
@@ -203,6 +211,22 @@ class Engine:
             return simulate()
         except SimulationEnded as ended:
             raise ended_error(self.plan, self.recorder.raw_columns(), ended, n_run) from None
+
+    def record_only(self, bindings: Bindings) -> None:
+        """Make the tasks of a run without running one, to be looked at.
+
+        Raises: R104, R106 and W205 as `run` does.
+        """
+        options, result = self.runtime.ffi.new("pto_run_options *"), self.runtime.ffi.new("pto_execute_result *")
+        sim = self._begin_stream(options, bindings)
+        self._raise_failure(self._only_record(options, sim, result), result, sim, 0, bindings)
+        if sim and self.recorder.raw_columns().first_node > 0:
+            self._overflow = self._told(lambda: finish_sim(self.runtime, sim), 0)
+
+    def to_look_at(self, bindings: Bindings) -> Engine:
+        """Return the engine whose record shows the last run, which was one of these bindings."""
+        del bindings
+        return self
 
     @property
     def intermediate_bytes(self) -> int:

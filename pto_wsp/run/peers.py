@@ -14,18 +14,23 @@ import hashlib
 import json
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
 from pto_wsp.errors import MeshError, PeerError, RankDifferenceError
 from pto_wsp.source import Span, here
 
 _WORDS_TAG = 1
-_NAP_S = 50e-6
+_NAP_S = 50e-6              # between two looks at messages
+_LONG_NAP_S = 200e-6        # where no message is expected
+_BEAT_S = 1.0               # how often a rank that takes part says so
+POLLS = 16                 # looks at messages between two looks at the engine
 _GRACE_S = 0.5              # after which what a rank sent before it left has arrived
 _MOST_TEXT = 3000           # bytes of an error that go to the other ranks
 _SENDS_KEPT = 64            # finished sends are looked for where more are under way
@@ -47,21 +52,33 @@ class Peers:
         self.closed = False
         self.turn: Callable[[], None] = lambda: None
         self._gone: dict[int, float] = {}
+        self._heard: dict[int, float] = {}       # when a rank last said that it takes part
+        self._told_at = 0.0
+        self._kept: list[object] = []
         self._words: dict[int, dict[int, tuple[str, str]]] = {}
         self._sequence = 0
         self._sends: list[tuple[MPI.Request, Any]] = []
         self._listens = False
-        self._spins = 0
+        self.spins = 0
         self._data, self._control = (self._duplicate(comm) for _ in range(2))
         self._listens = True
         limit = self._data.Get_attr(MPI.TAG_UB)
         self.most_tag = 32767 if limit is None else int(limit)
         _open_peers.append(self)
         _install(self._control)
-        hosts = self.exchange("start", MPI.Get_processor_name())
-        self._neighbours = [rank for rank, host in hosts.items() if host == hosts[self.rank]]
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._spins = 2000 if len(self._neighbours) <= cores else 0
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+        places = {rank: json.loads(text) for rank, text in self.exchange("start", json.dumps([MPI.Get_processor_name(), cores])).items()}
+        self._neighbours = [rank for rank, (host, _) in places.items() if host == places[self.rank][0]]
+        sharing = sum(not set(cores).isdisjoint(places[rank][1]) for rank in self._neighbours)
+        self.threads = max(1, len(cores) // sharing)
+        self.spins = 2000 if sharing <= len(cores) else 0
+
+    # threads: of kernels in this process, as many as its cores without those of other ranks on them; spins: polls before the first nap
+
+    @property
+    def may_leave_main_thread(self) -> bool:
+        """Whether a thread that is not the main one may call MPI."""
+        return bool(MPI.Query_thread() == MPI.THREAD_MULTIPLE or MPI.Is_thread_main())
 
     @property
     def builds_first(self) -> bool:
@@ -72,7 +89,7 @@ class Peers:
 
     def send(self, to: int, tag: int, data: bytes) -> None:
         """Begin to send the bytes of a copy."""
-        self._sends.append((self._data.Isend([data, len(data), MPI.BYTE], dest=to, tag=tag), data))
+        self._sends.append((self.isend(to, tag, data), data))
         if len(self._sends) > _SENDS_KEPT:
             self._drop_sent()
 
@@ -82,9 +99,16 @@ class Peers:
         Raises: M106 where none come.
         """
         data = bytearray(n_bytes)
-        request = self._data.Irecv([data, n_bytes, MPI.BYTE], source=of, tag=tag)
-        self._wait(request.Test, lambda: (of,))
+        self._wait(self.ireceive(of, tag, data).Test, lambda: (of,))
         return data
+
+    def isend(self, to: int, tag: int, data: Any) -> MPI.Request:
+        """Begin to send bytes, which stay as they are until the request has ended."""
+        return self._data.Isend([data, len(data), MPI.BYTE], dest=to, tag=tag)
+
+    def ireceive(self, of: int, tag: int, data: Any) -> MPI.Request:
+        """Begin to receive bytes."""
+        return self._data.Irecv([data, len(data), MPI.BYTE], source=of, tag=tag)
 
     def end_sends(self) -> None:
         """Wait until all copies that this rank sends have left it."""
@@ -163,11 +187,13 @@ class Peers:
             if rank != self.rank and rank not in self._gone:
                 self._sends.append((self._control.Isend([data, len(data), MPI.BYTE], dest=rank, tag=_WORDS_TAG), data))
 
-    def _listen(self) -> None:
-        """Take the words that have arrived.
+    def listen(self) -> None:
+        """Take the words that have arrived, if the ranks know each other.
 
         Raises: M106 with the text of another rank's error.
         """
+        if not self._listens:
+            return
         status = MPI.Status()
         while self._control.Iprobe(source=MPI.ANY_SOURCE, tag=_WORDS_TAG, status=status):
             rank, size = status.Get_source(), status.Get_count(MPI.BYTE)
@@ -179,6 +205,8 @@ class Peers:
                     self.closed = True
                     raise PeerError(f"rank {rank} failed", self.span, found=f"rank {self.rank} was at {self.where}",
                                     notes=(f"rank {rank} says:", *word["text"].splitlines()))
+                case "beat":
+                    self._heard[rank] = time.monotonic()
                 case "left":
                     self._gone[rank] = time.monotonic()
                 case kind:
@@ -191,36 +219,173 @@ class Peers:
 
         Raises: M106 for an error of another rank, for one that has left, and after `timeout_s`.
         """
-        n, started, was_said = 0, time.monotonic(), False
+        patience = Patience(self, whom)
         while not is_over():
-            n += 1
-            if n % 8 and n <= self._spins:
-                continue
-            if self._listens:
-                self._listen()
-            self.turn()
-            if n <= self._spins:
-                continue
-            now = time.monotonic()
-            waited = now - started
-            left = [rank for rank in whom() if now - self._gone.get(rank, now) > _GRACE_S]
-            if left:
-                raise PeerError(f"{_ranks(left)} ended the program, and rank {self.rank} waits for it", self.span,
-                                found=f"rank {self.rank} is at {self.where}", expected="all ranks run the same programs")
-            if waited > self.timeout_s:
-                raise PeerError(f"rank {self.rank} waited {self.timeout_s:g} s for {_ranks(whom())}", self.span,
-                                found=f"rank {self.rank} is at {self.where}", expected=f"a message within peer_timeout={self.timeout_s:g}",
-                                help="a rank hangs, or a task takes longer: compile(peer_timeout=...) waits longer")
-            if not was_said and waited > min(10.0, self.timeout_s / 2):
-                was_said = True
-                print(f"pto_wsp: rank {self.rank} has waited {waited:.0f} s for {_ranks(whom())}, at {self.where}", file=sys.stderr,
-                      flush=True)
-            time.sleep(_NAP_S if waited < 0.1 else 1e-3)
+            patience.turn()
+
+    @contextlib.contextmanager
+    def beating(self) -> Iterator[None]:
+        """Tell the others while a block runs, such as a compiler, that this rank takes part."""
+        if MPI.Query_thread() != MPI.THREAD_MULTIPLE or self.n == 1:
+            yield
+            return
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(_BEAT_S):
+                self.beat(time.monotonic())
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def since(self, whom: Sequence[int], started: float) -> float:
+        """Return since when nothing has been heard of one of some ranks."""
+        return min((max(started, self._heard.get(rank, started)) for rank in whom), default=started)
+
+    def check_time(self, whom: Sequence[int], started: float, now: float) -> None:
+        """Check that ranks that are waited for may still come.
+
+        Raises: M106 for one that has left, and after `timeout_s`.
+        """
+        left = [rank for rank in whom if now - self._gone.get(rank, now) > _GRACE_S]
+        if left:
+            raise PeerError(f"{_ranks(left)} ended the program, and rank {self.rank} waits for it", self.span,
+                            found=f"rank {self.rank} is at {self.where}", expected="all ranks run the same programs")
+        silent = [rank for rank in whom if now - self.since((rank,), started) > self.timeout_s]
+        if silent or (not whom and now - started > self.timeout_s):
+            raise PeerError(f"rank {self.rank} waited {self.timeout_s:g} s for {_ranks(silent)}", self.span,
+                            found=f"rank {self.rank} is at {self.where}", expected=f"a message within peer_timeout={self.timeout_s:g}",
+                            help="a rank hangs, or its script computes longer between two programs: compile(peer_timeout=...) waits longer")
+
+    def keep(self, memory: object) -> None:
+        """Keep memory that messages under way still use."""
+        self._kept.append(memory)
+
+    def beat(self, now: float) -> None:
+        """Tell the other ranks once a second that this one takes part: it computes, or waits as they do."""
+        if self._listens and now - self._told_at > _BEAT_S:
+            self._told_at = now
+            self._drop_sent()
+            self._tell({"kind": "beat"})
 
     def _duplicate(self, comm: MPI.Comm) -> MPI.Comm:
         made, request = comm.Idup()
         self._wait(request.Test, lambda: ())
         return made
+
+
+class Patience:
+    """A wait for other ranks: polls, then naps between, and ends where nobody can be waited for."""
+
+    def __init__(self, peers: Peers, whom: Callable[[], Sequence[int]]) -> None:
+        self._peers, self._whom = peers, whom
+        self._n = 0
+        self._since: float | None = None
+        self._was_said = False
+
+    def begin(self) -> None:
+        """Start anew: something has ended."""
+        self._n, self._since, self._was_said = 0, None, False
+
+    def compute(self, *, expects: bool) -> None:
+        """Pass a time in which this rank's own tasks run. `expects`: messages are under way.
+
+        Raises: M106 for an error of another rank.
+        """
+        self.begin()
+        peers = self._peers
+        peers.listen()
+        peers.beat(time.monotonic())
+        time.sleep(_NAP_S if expects else _LONG_NAP_S)
+
+    def turn(self) -> None:
+        """Pass a short time.
+
+        Raises: M106 for an error of another rank, for one that has left, and after `timeout_s`.
+        """
+        peers = self._peers
+        self._n += 1
+        if self._n % 8 and self._n <= peers.spins:
+            return
+        peers.listen()
+        if self._n <= peers.spins:
+            return
+        peers.turn()
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+        peers.beat(now)
+        peers.check_time(self._whom(), self._since, now)
+        waited = now - peers.since(self._whom(), self._since)
+        if not self._was_said and waited > min(10.0, peers.timeout_s / 2):
+            self._was_said = True
+            print(f"pto_wsp: rank {peers.rank} has waited {waited:.0f} s for {_ranks(self._whom())}, at {peers.where}", file=sys.stderr,
+                  flush=True)
+        time.sleep(_NAP_S if now - self._since < 0.1 else 1e-3)
+
+
+class Transfers:
+    """Copies under way between this rank's memory and other ranks. `begin` starts one, `ended` returns the numbers of those that are over.
+
+    Invariant: `_open` has a row for each: request, number, the rank, and what is done with the bytes that have come.
+    """
+
+    def __init__(self, peers: Peers) -> None:
+        self.peers = peers
+        self.sent = np.zeros(peers.n, np.int64)       # bytes to each rank
+        self._open: list[tuple[MPI.Request, int, int, Callable[[], None] | None]] = []
+        self.patience = Patience(peers, self.whom)
+
+    def whom(self) -> tuple[int, ...]:
+        """Return the ranks of what is under way."""
+        return tuple(sorted({row[2] for row in self._open}))
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def first(self) -> int | None:
+        """The number of the copy that has been under way for the longest time."""
+        return self._open[0][1] if self._open else None
+
+    def send(self, number: int, to: int, tag: int, data: Any) -> None:
+        """Begin to send bytes."""
+        self.sent[to] += len(data)
+        self._open.append((self.peers.isend(to, tag, data), number, to, None))
+
+    def receive(self, number: int, of: int, tag: int, data: Any, finish: Callable[[], None] | None = None) -> None:
+        """Begin to receive bytes. `finish` is called when they are there."""
+        self._open.append((self.peers.ireceive(of, tag, data), number, of, finish))
+
+    def ended(self) -> list[int]:
+        """Return the numbers of the copies that have ended since."""
+        if len(self._open) == 1:
+            done = [0] if self._open[0][0].Test() else []
+        else:
+            done = MPI.Request.Testsome([row[0] for row in self._open]) or [] if self._open else []
+        if not done:
+            return []
+        numbers = []
+        for at in done:
+            _, number, _, finish = self._open[at]
+            if finish is not None:
+                finish()
+            numbers.append(number)
+        gone = set(done)
+        self._open = [row for at, row in enumerate(self._open) if at not in gone]
+        return numbers
+
+    def give_up(self, memory: object) -> None:
+        """Take back what has not come; the peers are closed, and keep the memory of what is under way."""
+        for request, _, _, _ in self._open:
+            with contextlib.suppress(MPI.Exception):
+                request.Cancel()
+        self.peers.keep((self._open, memory))
+        self._open = []
 
 
 def _digest(fact: bytes | str) -> str:

@@ -68,9 +68,6 @@ class Compiled:
         Raises: R103 for a package, and for the NumPy meaning itself.
         """
         runner = self.to_run()
-        if self.sent is not None:
-            raise ProgramStateError("a program over MPI is not compared with NumPy: a rank has its own part alone", here(),
-                                    help="compile without comm=, in one process, then verify()")
         if not isinstance(runner, Engine):
             raise ProgramStateError(f"a program for target {self.target} is the NumPy meaning itself", here(),
                                     expected="target cpu_sim, whose artifact is compared with it", help="compile(), then verify()")

@@ -23,6 +23,7 @@ from pto_wsp.errors import ProgramStateError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.execution_rules import TaskField as Kept
 from pto_wsp.ir.flow import Pipeline, Send, leaves, walk
+from pto_wsp.ir.mesh import ranks_of_task
 from pto_wsp.ir.plan import Check, Precondition, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import NumberedCheck, map_submits, submits
 from pto_wsp.ir.scalar import COMPARISONS, Number, Op, print_scalar, wrap_i64
@@ -363,12 +364,13 @@ class TaskFields:
     priority: Array | None = None
     position: Array | None = None
     traffic: Array | None = None
+    ranks: Array | None = None
 
 
 _KEPT: dict[Kept, tuple[str, Callable[[Submit], s.Scalar]]] = {
     Kept.LANE: ("lane", lambda task: task.lane), Kept.POOL: ("pool", lambda task: task.pool),
     Kept.PRIORITY: ("priority", lambda task: task.priority), Kept.POSITION: ("position", lambda task: task.position),
-    Kept.BYTES: ("traffic", lambda task: task.traffic),
+    Kept.BYTES: ("traffic", lambda task: task.traffic), Kept.RANKS: ("ranks", lambda task: ranks_of_task(task.on)),
 }
 
 

@@ -143,7 +143,7 @@ def _merged(edges: NodeEdges, source: Array, target: Array, first_node: int) -> 
 
 # -- the simulator -----------------------------------------------------------------------------------------------------
 _FIELDS = {"task_worker": "worker", "task_cost": "cost", "task_lane": "lane", "task_pool": "pool", "task_priority": "priority",
-           "task_position": "position", "task_bytes": "traffic"}
+           "task_position": "position", "task_bytes": "traffic", "task_ranks": "ranks"}
 
 
 def simulate_columns(tasks: RecordedTasks, fields: TaskFields, edges: NodeEdges, delays: np.ndarray[Any, Any] | None, rules: ExecutionRules,

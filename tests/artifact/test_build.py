@@ -57,7 +57,7 @@ def test_the_folder_is_named_after_the_program(twins: tuple[Path, Path, tuple[st
 
 
 @pytest.mark.parametrize("change", [
-    lambda text: text.replace("PTO_ABI_VERSION 6", "PTO_ABI_VERSION 99"),
+    lambda text: text.replace("PTO_ABI_VERSION 7", "PTO_ABI_VERSION 99"),
     lambda text: text.replace("    int32_t elem_bytes;\n", "    int32_t elem_bytes;\n    int64_t elem_more;\n"),
 ], ids=["another version", "a larger struct"])
 def test_an_artifact_of_another_interface_is_refused(change: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -92,7 +92,7 @@ def small_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_runtime_of_another_version_is_refused(small_runtime: Path) -> None:
     header = small_runtime / "include" / "pto_abi.h"
-    header.write_text(header.read_text().replace("PTO_ABI_VERSION 6", "PTO_ABI_VERSION 99"))
+    header.write_text(header.read_text().replace("PTO_ABI_VERSION 7", "PTO_ABI_VERSION 99"))
     with pytest.raises(AbiMismatchError, match="version 99"):
         load_runtime()
 

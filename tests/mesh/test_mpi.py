@@ -41,12 +41,19 @@ def fault(what: str, n: int = 2) -> tuple[int, str, float]:
     return run(n, "tests/mesh/over_mpi/faults.py", what)
 
 
-@pytest.mark.parametrize(("n", "target", "many"), [(2, "interp", 12), (4, "interp", 12), (3, "cpu_sim", 3), pytest.param(
-    6, "interp", 60, marks=pytest.mark.slow), pytest.param(4, "cpu_sim", 30, marks=pytest.mark.slow)])
-def test_generated_moves_are_numpys(n: int, target: str, many: int) -> None:
-    code, text, _ = run(n, "tests/mesh/over_mpi/moves.py", target, str(many))
+@pytest.mark.slow
+def test_generated_moves_are_numpys() -> None:
+    code, text, _ = run(4, "-m", "mpi4py", "tests/mesh/over_mpi/moves.py", "24")
     assert code == 0, text
-    assert all(f"rank {rank}: {many} moves" in text for rank in range(n)), text
+    assert all(f"rank {rank}: 24 moves" in text for rank in range(4)), text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [2, 3])
+def test_programs_of_every_kind_are_numpys(n: int) -> None:
+    code, text, _ = run(n, "-m", "mpi4py", "tests/mesh/over_mpi/features.py")
+    assert code == 0, text
+    assert all(f"rank {rank}: memory" in text for rank in range(n)), text
 
 
 @pytest.mark.slow

@@ -26,6 +26,17 @@ int32_t pto_call_by_the_clock(pto_worker *worker, uint32_t at)
     return code;
 }
 
+int32_t pto_call_for_rank(pto_worker *worker, uint32_t at)
+{
+    pto_pool *pool = worker->pool;
+    if (pto_side_of(worker, at) == PTO_SIDE_PASS)
+        return 0;
+    atomic_fetch_add(&pool->ranks->n_busy, 1);
+    int32_t code = pool->wall != NULL ? pto_call_by_the_clock(worker, at) : pto_call_kernel(worker, at);
+    atomic_fetch_sub(&pool->ranks->n_busy, 1);
+    return code;
+}
+
 static bool run_plain(pto_worker *worker, uint32_t at)
 {
     return pto_run_node(worker, at, PTO_PLAIN);
@@ -41,7 +52,12 @@ static bool run_timed(pto_worker *worker, uint32_t at)
     return pto_run_node(worker, at, PTO_TIMED);
 }
 
+static bool run_ranked(pto_worker *worker, uint32_t at)
+{
+    return pto_run_node(worker, at, PTO_RANKED);
+}
+
 pto_run_node_fn pto_run_node_of(const pto_pool *pool)
 {
-    return pool->sanitizer != NULL ? run_watched : pool->wall != NULL ? run_timed : run_plain;
+    return pool->ranks != NULL ? run_ranked : pool->sanitizer != NULL ? run_watched : pool->wall != NULL ? run_timed : run_plain;
 }

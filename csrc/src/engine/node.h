@@ -1,7 +1,7 @@
 /* node.h: run one node of the graph. In a header because both loops over tasks have it inline. No allocation. */
 #ifndef PTO_NODE_H
 #define PTO_NODE_H
-#include "state.h"
+#include "ranks.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -13,10 +13,11 @@ typedef bool (*pto_run_node_fn)(pto_worker *worker, uint32_t at);      /* false 
 pto_run_node_fn pto_run_node_of(const pto_pool *pool);     /* plainly, with the pool's sanitizer or with its wall-clock trace */
 void pto_note_failure(pto_worker *worker, uint32_t node, int32_t code);
 int32_t pto_call_by_the_clock(pto_worker *worker, uint32_t at);
+int32_t pto_call_for_rank(pto_worker *worker, uint32_t at);
 
-/* How the engine runs tasks: plainly, under the sanitizer, or with wall times. The engine chooses once for many tasks, so that a plain
+/* How the engine runs tasks: plainly, under the sanitizer, with wall times, or for one rank. The engine chooses once for many tasks, so that a plain
    task does not pay for the choice. */
-typedef enum pto_manner { PTO_PLAIN, PTO_WATCHED, PTO_TIMED } pto_manner;
+typedef enum pto_manner { PTO_PLAIN, PTO_WATCHED, PTO_TIMED, PTO_RANKED } pto_manner;
 
 static PTO_INLINE int32_t pto_call_kernel(pto_worker *worker, uint32_t at)
 {
@@ -36,9 +37,14 @@ static PTO_INLINE bool pto_run_node(pto_worker *worker, uint32_t at, pto_manner 
         if (at > atomic_load(&pool->failed_node))
             return true;
     }
+    if (how == PTO_RANKED && pto_side_of(worker, at) == PTO_SIDE_MOVE) {
+        pto_ranks_defer(worker, at);
+        return false;
+    }
     if (node->kernel >= 0) {
         worker->context.node = pool->graph->begin + at;
-        int32_t code = how == PTO_WATCHED ? pool->watch(worker, at) : how == PTO_TIMED ? pto_call_by_the_clock(worker, at) : pto_call_kernel(worker, at);
+        int32_t code = how == PTO_WATCHED ? pool->watch(worker, at) : how == PTO_TIMED ? pto_call_by_the_clock(worker, at)
+                       : how == PTO_RANKED ? pto_call_for_rank(worker, at) : pto_call_kernel(worker, at);
         if (code == PTO_CANCELLED) {   /* whoever set what it has seen may not have told the pool yet */
             atomic_fetch_or(&pool->stop, PTO_STOP_CANCELLED);
             return false;

@@ -104,6 +104,7 @@ struct pto_pool {
     pto_sanitizer *sanitizer;          /* NULL: nothing is watched */
     pto_watch_fn watch;                /* runs a task for the sanitizer */
     pto_wall_row *wall;                /* by the numbers in node_task; NULL: nobody looks at a clock */
+    pto_ranks *ranks;                  /* NULL: the tasks of all ranks run here */
     bool follows;                      /* every worker runs a list: its range of start */
     bool has_queues;                   /* with homes or priorities: queues.h */
     bool has_homes;

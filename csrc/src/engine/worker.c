@@ -74,5 +74,7 @@ bool pto_worker_work(pto_worker *worker)
         return pto_worker_follow(worker);
     if (worker->pool->has_queues)
         return pto_queues_work(worker);
+    if (worker->pool->ranks != NULL)
+        return work(worker, PTO_RANKED);
     return worker->pool->wall != NULL ? work(worker, PTO_TIMED) : work(worker, PTO_PLAIN);
 }

@@ -84,6 +84,7 @@ void pto_record_columns(const pto_record *r, pto_columns *out)
         .edge_arg = r->edge_arg, .task_node = r->task_node, .task_kernel = r->task_kernel, .task_site = r->task_site,
         .task_worker = r->task_worker, .task_cost = r->task_cost, .task_stream = r->task_stream, .task_lane = r->kept[0],
         .task_pool = r->kept[1], .task_priority = r->kept[2], .task_position = r->kept[3], .task_bytes = r->kept[4],
+        .task_ranks = r->kept[5],
         .arg_begin = r->arg_begin, .args = r->args,
         .scalar_begin = r->scalar_begin, .scalars = r->scalars, .index_begin = r->index_begin, .index = r->index,
         .mark_node = r->mark_node, .mark_delay = r->mark_delay, .mark_stream = r->mark_stream, .mark_site = r->mark_site,

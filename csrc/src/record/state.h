@@ -13,9 +13,10 @@
 
 #pragma GCC visibility push(hidden)
 
-#define PTO_N_KEPT 5           /* PTO_KEEP_ bits */
+#define PTO_N_KEPT 6           /* PTO_KEEP_ bits */
 #define PTO_KEPT_PRIORITY 2
 #define PTO_KEPT_POSITION 3
+#define PTO_KEPT_RANKS 5
 
 typedef int32_t (*pto_hook_fn)(pto_record *record, void *user);
 
@@ -78,6 +79,7 @@ struct pto_record {
     pto_hook_fn on_full;       /* these are set by pto_run while it orchestrates: execute, feed (then all is dropped) */
     pto_hook_fn on_now;        /* execute what has not run; NULL: nothing executes */
     void *hook_user;
+    const int64_t *shift_bytes;    /* [sites] by which the first argument of a task is elsewhere on this rank; NULL: by nothing */
 
     pthread_mutex_t graph_lock;    /* two pools may execute one record at once */
     pto_graph graph;

@@ -1,6 +1,8 @@
 /* tasks.c: what an orchestrator submits becomes rows of columns, with the edges to the nodes before. */
 #include "tasks.h"
 
+#include <string.h>
+
 #include "nodes.h"
 
 static inline bool reserve_task(pto_record *r, const pto_task *t)
@@ -14,7 +16,7 @@ static inline bool reserve_task(pto_record *r, const pto_task *t)
 
 static bool is_task_valid(const pto_task *t)
 {
-    return (t->kernel | t->n_order | t->n_after | t->stream) >= 0 && (t->cost | t->worker | t->lane | t->pool | t->bytes) >= 0 &&
+    return (t->kernel | t->n_order | t->n_after | t->stream) >= 0 && (t->cost | t->worker | t->lane | t->pool | t->bytes | t->ranks) >= 0 &&
            (uint32_t)t->n_args <= PTO_MAX_ARGS && (uint32_t)t->n_scalars <= PTO_MAX_SCALARS && (uint32_t)t->n_index <= PTO_MAX_INDEX;
 }
 
@@ -116,15 +118,15 @@ static inline void copy_arguments(pto_record *r, const pto_task *t, const pto_sh
 
 static void keep_columns(pto_record *r, const pto_task *t, int64_t at)
 {
-    const int64_t kept[PTO_N_KEPT] = {t->lane, t->pool, t->priority, t->position, t->bytes};
+    const int64_t kept[PTO_N_KEPT] = {t->lane, t->pool, t->priority, t->position, t->bytes, t->ranks};
     for (int k = 0; k < PTO_N_KEPT; k++)
         if (r->kept[k] != NULL)
             r->kept[k][at] = kept[k];
 }
 
-int64_t pto_sink_task(pto_sink *sink, const pto_task *t)
+static int64_t add_task(pto_record *r, const pto_task *t)
 {
-    pto_record *r = (pto_record *)sink;
+    pto_sink *sink = &r->sink;
     if (sink->status != PTO_OK)
         return -1;
     if (!is_task_valid(t))
@@ -156,4 +158,17 @@ int64_t pto_sink_task(pto_sink *sink, const pto_task *t)
     if (__builtin_add_overflow(r->total_cost, t->cost, &r->total_cost))
         r->total_cost = INT64_MAX;
     return r->task_node[at] = pto_record_append_node(r, PTO_NODE_TASK, at);
+}
+
+int64_t pto_sink_task(pto_sink *sink, const pto_task *t)
+{
+    pto_record *r = (pto_record *)sink;
+    if (r->shift_bytes == NULL || t->n_args == 0 || (uint32_t)t->n_args > PTO_MAX_ARGS || r->shift_bytes[t->site] == 0)
+        return add_task(r, t);
+    pto_task elsewhere = *t;
+    pto_arg args[PTO_MAX_ARGS];
+    memcpy(args, t->args, (size_t)t->n_args * sizeof *args);
+    args[0].data += r->shift_bytes[t->site];
+    elsewhere.args = args;
+    return add_task(r, &elsewhere);
 }

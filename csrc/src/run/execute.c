@@ -14,6 +14,8 @@
 #include "../engine/prints.h"
 #include "../engine/queues.h"
 #include "../engine/random_order.h"
+#include "../engine/rank_worker.h"
+#include "../engine/ranks.h"
 #include "../engine/wait.h"
 #include "../engine/wall.h"
 #include "../engine/worker.h"
@@ -122,6 +124,23 @@ static void run_shared(pto_pool *pool, int64_t n_left)
     run_opened(pool);
 }
 
+/* Worker 0 moves the copies, and is where the others look for work. */
+static void run_for_rank(pto_pool *pool)
+{
+    for (int64_t i = 0; i < pool->limit; i++)
+        start_worker(&pool->workers[i], 0, i == 0 ? pool->n_start : 0);
+    if (pool->has_queues)
+        pto_queues_start(pool);
+    atomic_store(&pool->n_overflow, 0);
+    atomic_store(&pool->remaining, pool->graph->n_nodes);
+    int64_t n_start = pool->n_start;
+    pool->n_start = pool->has_queues ? n_start : 1;        /* worker 0 wakes another one for what is not small */
+    pto_run_open(pool);
+    pool->n_start = n_start;
+    pto_rank_worker_work(&pool->workers[0]);
+    pto_run_close(pool);
+}
+
 /* Strictly by the record's calendar, see calendar.c. */
 static int32_t run_lists(pto_pool *pool, const pto_record *record)
 {
@@ -172,6 +191,13 @@ static int32_t run(pto_pool *pool, const pto_record *record, const pto_done *don
 {
     pto_worker *caller = &pool->workers[0];
     int64_t n_nodes = pool->graph->n_own, n_left = pool->graph->n_nodes, n_completed = 0;
+    if (pool->ranks != NULL) {
+        if (!reserve_run(pool) || !pto_ranks_prepare(pool, pool->ranks))
+            return PTO_E_NOMEM;
+        start_at_once(pool);
+        run_for_rank(pool);
+        return PTO_OK;
+    }
     if (seed == 0 && pool->follows)
         return n_nodes == 0 ? PTO_OK : reserve_run(pool) ? run_lists(pool, record) : PTO_E_NOMEM;
     if (seed == 0 && (pool->limit == 1 || n_nodes <= 1)) {
@@ -232,7 +258,10 @@ static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_done 
         if (status != PTO_OK)
             return status;
     }
-    pool->has_homes = options->places == PTO_PLACE_HOME;
+    pool->ranks = options->ranks;
+    if (pool->ranks != NULL && (options->sanitizer != NULL || options->order_seed != 0 || limit < 2 || record->kept[PTO_KEPT_RANKS] == NULL))
+        return PTO_E_ARGUMENT;
+    pool->has_homes = options->places == PTO_PLACE_HOME && pool->ranks == NULL;      /* a rank has few threads, which share its tasks */
     pool->priority = options->by_priority != 0 ? record->kept[PTO_KEPT_PRIORITY] : NULL;
     pool->has_queues = pool->has_homes || pool->priority != NULL;
     set_limit(pool, limit, options->places == PTO_PLACE_CALENDAR && options->order_seed == 0);

@@ -6,6 +6,7 @@
    wants only the record, or only the simulation of a stream that is too long to keep, passes NULL. */
 #include "../engine/interrupt.h"
 #include "../engine/pool.h"
+#include "../engine/ranks.h"
 #include "../engine/wall.h"
 #include "../record/record.h"
 #include "../sanitizer/sanitize.h"
@@ -39,6 +40,8 @@ static int32_t execute(pto_record *record, void *user)
     run->result->fault = piece.fault;
     if (piece.threads > run->result->threads)
         run->result->threads = piece.threads;
+    if (status == PTO_OK && o->execute.ranks != NULL)
+        pto_ranks_spread(o->execute.ranks);
     return status;
 }
 
@@ -72,9 +75,12 @@ static int32_t orchestrate(pto_record *record, chunked_run *run)
     record->on_full = chunk_is_full;
     record->on_now = run->pool != NULL ? execute : NULL;
     record->hook_user = run;
+    const pto_ranks *ranks = run->options->execute.ranks;
+    record->shift_bytes = ranks != NULL ? ranks->options.own_shift_bytes : NULL;
     int32_t status = run->options->orchestrate(run->options->bindings, &record->sink);
     record->on_full = record->on_now = NULL;
     record->hook_user = NULL;
+    record->shift_bytes = NULL;
     return record->sink.status != PTO_OK ? record->sink.status : status;
 }
 
@@ -101,6 +107,8 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
         if (options->execute.wall != NULL)
             pto_wall_start(options->execute.wall);
     }
+    if (options->execute.ranks != NULL)
+        pto_ranks_start(options->execute.ranks);
     record->sink.cancel = cancel;
     if (options->sim != NULL)
         pto_sim_watch(options->sim, cancel);

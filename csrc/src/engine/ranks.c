@@ -1,0 +1,137 @@
+/* ranks.c: run one rank's part of a plan, see ranks.h.
+
+   The graph has the tasks of all ranks. Those of others pass at once, so that what a task of this rank waits for through them holds. */
+#include "ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../collections/array.h"
+
+pto_ranks *pto_ranks_new(const pto_ranks_options *options)
+{
+    pto_ranks *ranks = calloc(1, sizeof *ranks);
+    if (ranks == NULL)
+        return NULL;
+    ranks->options = *options;
+    if (!PTO_RESERVE(ranks->n_copies, ranks->copies_capacity, 2 * (int64_t)options->n_ranks)) {
+        free(ranks);
+        return NULL;
+    }
+    pthread_mutex_init(&ranks->lock, NULL);
+    return ranks;
+}
+
+void pto_ranks_free(pto_ranks *ranks)
+{
+    if (ranks == NULL)
+        return;
+    pthread_mutex_destroy(&ranks->lock);
+    free(ranks->side);
+    free(ranks->order);
+    free(ranks->n_copies);
+    free(ranks->ready);
+    free(ranks->given);
+    free(ranks->ended);
+    free(ranks->todo);
+    free(ranks);
+}
+
+void pto_ranks_start(pto_ranks *ranks)
+{
+    memset(ranks->n_copies, 0, 2 * (size_t)ranks->options.n_ranks * sizeof *ranks->n_copies);
+    ranks->n_ready = 0;
+    atomic_store(&ranks->n_waiting, 0);
+    atomic_store(&ranks->n_busy, 0);
+}
+
+/* ---- what nodes are to this rank ---- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_empty(const pto_arg *args)
+{
+    return least(args[0].extent[0], args[1].extent[0]) <= 0 || least(args[0].extent[1], args[1].extent[1]) <= 0;
+}
+
+static bool is_small(const pto_ranks *ranks, const pto_graph_node *node, const pto_arg *args, int64_t n_args)
+{
+    int64_t bytes = 0;
+    if (ranks->options.is_move[node->kernel] == 0)
+        return false;
+    for (int64_t i = 0; i < n_args; i++)
+        bytes += args[i].extent[0] * args[i].extent[1] * args[i].elem_bytes;
+    return bytes <= PTO_SMALL_BYTES;
+}
+
+static pto_side side_of(pto_ranks *ranks, const pto_pool *pool, int64_t at)
+{
+    const pto_ranks_options *o = &ranks->options;
+    const pto_record *record = pool->record;
+    const pto_graph_node *node = &pool->graph->nodes[at];
+    int64_t task = pool->node_task[at];
+    int64_t on = record->kept[PTO_KEPT_RANKS][task], rank = on % 65536 - 1, source = on / 65536 - 1;
+    const pto_arg *args = pool->args + node->arg;
+    int64_t n_args = record->arg_begin[task + 1] - record->arg_begin[task];
+    int32_t own = o->own_rank == NULL ? -1 : o->own_rank[record->task_site[task]];
+    if (own >= 0 && rank == source)
+        rank = rank == own ? o->rank : -1;
+    else if (source >= 0 && source != rank && (source == o->rank || rank == o->rank)) {
+        if (is_empty(args))
+            return PTO_SIDE_PASS;
+        ranks->order[at] = ranks->n_copies[source == o->rank ? rank : o->n_ranks + source]++;
+        return PTO_SIDE_MOVE;
+    }
+    return rank != o->rank ? PTO_SIDE_PASS : is_small(ranks, node, args, n_args) ? PTO_SIDE_SMALL : PTO_SIDE_RUN;
+}
+
+bool pto_ranks_prepare(pto_pool *pool, pto_ranks *ranks)
+{
+    int64_t n = pool->graph->n_nodes, n_moves = 0;
+    if (!PTO_RESERVE(ranks->side, ranks->side_capacity, n) || !PTO_RESERVE(ranks->order, ranks->order_capacity, n) ||
+        !PTO_RESERVE(ranks->todo, ranks->todo_capacity, n))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        ranks->side[i] = pool->graph->nodes[i].kernel < 0 ? PTO_SIDE_PASS : (uint8_t)side_of(ranks, pool, i);
+        n_moves += ranks->side[i] == PTO_SIDE_MOVE;
+    }
+    return PTO_RESERVE(ranks->ready, ranks->ready_capacity, n_moves) && PTO_RESERVE(ranks->given, ranks->given_capacity, n_moves) &&
+           PTO_RESERVE(ranks->ended, ranks->ended_capacity, n_moves);
+}
+
+void pto_ranks_spread(const pto_ranks *ranks)
+{
+    for (int32_t i = 0; i < ranks->options.n_spread; i++) {
+        const pto_spread *spread = &ranks->options.spread[i];
+        const char *own = spread->data + ranks->options.rank * spread->copy_bytes;
+        for (int32_t rank = 0; rank < ranks->options.n_ranks; rank++)
+            if (rank != ranks->options.rank)
+                memcpy(spread->data + rank * spread->copy_bytes, own, (size_t)spread->copy_bytes);
+    }
+}
+
+/* ---- running ---- */
+
+void pto_ranks_defer(pto_worker *worker, uint32_t at)
+{
+    pto_pool *pool = worker->pool;
+    pto_ranks *ranks = pool->ranks;
+    int64_t task = pool->node_task[at], on = pool->record->kept[PTO_KEPT_RANKS][task];
+    int32_t rank = (int32_t)(on % 65536 - 1), source = (int32_t)(on / 65536 - 1);
+    const pto_arg *args = pool->args + pool->graph->nodes[at].arg;
+    bool receives = rank == ranks->options.rank;
+    const pto_arg *arg = &args[receives];
+    pto_transfer transfer = {.data = arg->data, .node = at, .order = ranks->order[at], .peer = receives ? source : rank,
+                             .receives = receives, .elem_bytes = arg->elem_bytes, .site = pool->record->task_site[task]};
+    for (int dim = 0; dim < PTO_RANK; dim++) {
+        transfer.extent[dim] = least(args[0].extent[dim], args[1].extent[dim]);
+        transfer.stride[dim] = arg->stride[dim];
+    }
+    pthread_mutex_lock(&ranks->lock);
+    ranks->ready[ranks->n_ready++] = transfer;
+    atomic_store(&ranks->n_waiting, ranks->n_ready);
+    pthread_mutex_unlock(&ranks->lock);
+}

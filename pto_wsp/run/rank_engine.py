@@ -1,0 +1,168 @@
+"""Run one rank's part of an artifact natively: workers run kernels while this thread moves copies over MPI.
+
+The engine (csrc/src/engine/ranks.c) hands over copies that are ready, and is told which have ended. Copies between two ranks are numbered
+in program order, on both alike: the number is the tag, so a receive is posted when its memory is free, whatever else is under way.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.ir import kernel as k
+from pto_wsp.run.bound import Array, Bindings
+from pto_wsp.run.interpreter import memory_at
+from pto_wsp.run.native import Engine, default_threads
+from pto_wsp.run.peers import POLLS, Transfers
+from pto_wsp.run.rank_runner import RankRunner
+from pto_wsp.run.rank_share import RankShare, not_over_mpi
+from pto_wsp.source import UNKNOWN
+
+_MOVES = {"copy_part", "add_part", "max_part", "min_part"}
+
+
+class RankEngine(Engine):
+    """Runs the tasks of this process's rank. `threads`: the workers, and this thread."""
+
+    def __init__(self, engine: Engine, part: RankShare, threads: int | None) -> None:
+        """Create an engine for the artifact of another one."""
+        workers = threads or (default_threads() if "PTO_WSP_THREADS" in os.environ else part.peers.threads)
+        super().__init__(engine.artifact, engine.plan, workers + 1, engine.max_tasks, wall_trace=engine.watches_clock)
+        self.part = part
+        self._whole, self._asked = engine, threads
+        self._transfers = Transfers(part.peers)
+        self.sent: Array = self._transfers.sent
+        self._places: dict[int, tuple[int, int, int]] = {}      # of copies of this run, by node: site, source, target
+        self._problem: BaseException | None = None
+        self.oracle = lambda check_finite: RankRunner(part, check_finite=check_finite)
+        self._set_up()
+
+    def _set_up(self) -> None:
+        ffi, plan, part = self.runtime.ffi, self.plan, self.part
+        self._free = {site: free for site, task in part.sites.items() if (free := part.free_axes(task))}
+        self._own_rank = ffi.new("int32_t[]", [-1] * max(1, plan.n_sites))
+        for site, free in self._free.items():
+            self._own_rank[site] = part.first_of_copies(free)
+        self._shift = ffi.new("int64_t[]", max(1, plan.n_sites))
+        self._spread_rows = ffi.new("pto_spread[]", max(1, len(part.spread)))
+        self._is_move = ffi.new("uint8_t[]", [int(_is_move(use.kernel)) for use in plan.kernels] or [0])
+        self._progress = ffi.callback(dict(ffi.typeof("pto_ranks_options").fields)["progress"].type, self._turn_safely)
+        options = ffi.new("pto_ranks_options *", {
+            "rank": part.rank, "n_ranks": part.mesh.size, "is_move": self._is_move,
+            "own_rank": self._own_rank if self._free else ffi.NULL, "own_shift_bytes": self._shift if self._free else ffi.NULL,
+            "spread": self._spread_rows, "n_spread": len(part.spread), "progress": self._progress})
+        raw = self.runtime.lib.pto_ranks_new(options)
+        if raw == ffi.NULL:
+            raise MemoryError("no memory for the ranks of a mesh")
+        self._ranks = ffi.gc(raw, self.runtime.lib.pto_ranks_free)
+
+    def apart(self) -> Engine:
+        """Return an engine of the same part with its own record, whose runs do not affect this engine."""
+        engine = RankEngine(self._whole, self.part, self._asked)
+        engine.look_first = self.look_first
+        return engine
+
+    def to_look_at(self, bindings: Bindings) -> Engine:
+        """Return the engine whose record is the plan's, as all ranks have it: with the copies of rank 0 where it names these."""
+        if not self._free or self._waits:
+            return self
+        self._whole.record_only(bindings)
+        self._whole._wall = self._wall
+        return self._whole
+
+    # -- runs ----------------------------------------------------------------------------------------------------------
+
+    def run(self, bindings: Bindings, order_seed: int = 0) -> None:
+        """Run this rank's tasks. On each rank: the error of one rank ends the run of all.
+
+        Raises: M106 for a failure of another rank, M107 for ranks that differ, and the errors of a run.
+        """
+        if threading.current_thread() is not threading.main_thread() and not self.part.peers.may_leave_main_thread:
+            raise not_over_mpi("this MPI is for the main thread alone", expected="run(), on the main thread",
+                               help='execute() needs mpi4py.rc.thread_level = "multiple"')
+        self.part.peers.turn = self._say_where
+        self._places.clear()
+        for site, free in self._free.items():
+            copies = bindings.arrays[self.part.sites[site].places[0].slot]
+            self._shift[site] = self.part.copy_number(free) * copies.strides[0]
+        for row, slot in zip(self._spread_rows, self.part.spread, strict=False):
+            row.data = self.runtime.ffi.cast("char *", bindings.arrays[slot].__array_interface__["data"][0])
+            row.copy_bytes = bindings.arrays[slot].strides[0]
+        self.sent[:] = 0
+        self._problem = None
+        with self.part.together(bindings):
+            try:
+                super().run(bindings)
+            except KeyboardInterrupt:
+                if self._problem is None:
+                    raise
+                raise self._problem from None
+            finally:
+                if len(self._transfers):
+                    self._transfers.give_up(bindings.arrays)
+
+    def _turn_safely(self, user: Any, ready: Any, n_ready: int, ended: Any, n_busy: int) -> int:
+        del user
+        try:
+            return self._turn(ready, n_ready, ended, n_busy)
+        except BaseException as problem:   # an exception cannot pass through C: raised after the run
+            self._problem = problem
+            return -1
+
+    def _turn(self, ready: Any, n_ready: int, ended: Any, n_busy: int) -> int:
+        """Begin the copies that are ready, and return how many have ended; pass a short time where there are none."""
+        transfers = self._transfers
+        for number in range(n_ready):
+            self._begin(ready[number])
+        done = transfers.ended()
+        if not done and not n_ready:
+            if n_busy:
+                transfers.patience.compute(expects=len(transfers) > 0)
+                done = transfers.ended()
+            else:
+                for _ in range(POLLS if len(transfers) else 1):
+                    transfers.patience.turn()
+                    done = transfers.ended()
+                    if done:
+                        break
+        if done:
+            transfers.patience.begin()
+            for number, node in enumerate(done):
+                ended[number] = node
+        return len(done)
+
+    def _begin(self, transfer: Any) -> None:
+        """Begin one copy: in place where its rows stand one behind the other, else through contiguous memory."""
+        rows, cols = transfer.extent
+        step, along = transfer.stride
+        size, node, peer, tag = transfer.elem_bytes, transfer.node, transfer.peer, transfer.order
+        self.part.check_tag(tag)
+        self._places[node] = (transfer.site, peer, self.part.rank) if transfer.receives else (transfer.site, self.part.rank, peer)
+        finish = None
+        if (along == 1 or cols == 1) and (step == cols or rows == 1):
+            data = self.runtime.ffi.buffer(transfer.data, rows * cols * size)
+        else:
+            place = memory_at(int(self.runtime.ffi.cast("intptr_t", transfer.data)), (rows, cols), (step, along), size)
+            packed = np.empty((rows, cols), place.dtype) if transfer.receives else np.ascontiguousarray(place)
+            data = packed.view(np.uint8).reshape(-1).data
+            if transfer.receives:
+                finish = partial(np.copyto, place, packed)
+        if transfer.receives:
+            self._transfers.receive(node, peer, tag, data, finish)
+        else:
+            self._transfers.send(node, peer, tag, data)
+
+    def _say_where(self) -> None:
+        """Set the copy that has been under way for the longest time as the one that this rank waits at."""
+        first = self._transfers.first
+        if first is not None:
+            self.part.say_where(*self._places[first])
+
+
+def _is_move(kernel: k.Kernel) -> bool:
+    """Tell whether a kernel is one of those that `copy` and collectives write: short, and it never fails."""
+    return kernel.name in _MOVES and all(param.span == UNKNOWN for param in kernel.memory_params)
