@@ -10,8 +10,8 @@ along, and broadcast as NumPy's. Any other axis is brought there by a view. Redu
 
 Operations that no kernel has, since a kernel has no such arrays:
 `take` (source, table): source[table] along the first dimension. `rows_of` (table; attribute n): the places of 0 … n - 1 in the flattened
-table, rising, and their n + 1 starts. `arange` (start, step), `full` (number) and `random` (seed, first, a stride for each dimension: an
-element is drawn at the place first + i * stride + ...): their shape is the result's.
+table, rising, and their n + 1 starts; as a third result, where each place stands among them. `arange` (start, step), `full` (number) and
+`random` (seed, first, a stride for each dimension: an element is drawn at the place first + i * stride + ...): their shape is the result's.
 """
 
 from __future__ import annotations

@@ -428,7 +428,8 @@ def _rows_of(operands: Sequence[Array | Number], attrs: Attrs, results: Sequence
     (count,) = results[1].shape
     table = check_table(ROWS_OF, _array(operands[0]).ravel(), count - 1)
     starts = np.concatenate(([0], np.cumsum(np.bincount(table, minlength=count - 1))))
-    return np.argsort(table, kind="stable").astype(PLACES.np), starts.astype(PLACES.np)
+    places = np.argsort(table, kind="stable").astype(PLACES.np)
+    return (places, starts.astype(PLACES.np), np.argsort(places).astype(PLACES.np))[:len(results)]
 
 
 def _counted(operands: Sequence[Array | Number], attrs: Attrs, results: Sequence[SizedType]) -> tuple[Array, ...]:

@@ -200,7 +200,7 @@ def trim_rows(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
             columns 100: ...     →           columns 100: ...
 
     If a task binds an output with fewer rows than its tile, the rows beyond need not be computed: the loop ends with the bound rows and
-    writes in place, and the product multiplies no more rows.
+    writes in place, and the product multiplies no more rows. So do loops and products before, if these alone read their rows.
     """
     tiles = {p.name: p.type.rows for p in kernel.params if isinstance(p, k.TileParam) and p.name in context.ragged}
     if not tiles:
@@ -211,21 +211,31 @@ def trim_rows(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
         return tuple(replace(stmt, of=_kept_by(stmt, tiles)) if isinstance(stmt, k.Rows) and not leaving(stmt.body, uses)
                      else map_bodies(stmt, trimmed) for stmt in body)
 
-    body = trimmed(kernel.body)
-    return replace(kernel, body=_products(body, _readers(body)))
+    body, before = trimmed(kernel.body), kernel.body
+    while body != before:
+        before = body
+        body = _products(body, _readers(body))
+        body = _loops(body, _readers(body), tiles, uses)
+    return replace(kernel, body=body)
 
 
 def verify_after_trim_rows(kernel: k.Kernel) -> None:
-    """A loop that ends with an output has no results but what it stores there."""
-    uses = use_counts(kernel.body)
+    """Rows of a loop that ends with an output are read by what ends there, too, and stored nowhere else."""
+    uses, readers = use_counts(kernel.body), _readers(kernel.body)
     for stmt in walk(kernel.body):
         if isinstance(stmt, k.Rows) and stmt.of is not None:
-            assert not leaving(stmt.body, uses), stmt
+            assert all(readers[value] == {stmt.of} for value in leaving(stmt.body, uses)), stmt
             assert all(inner.param == stmt.of for inner in walk(stmt.body) if isinstance(inner, k.Store)), stmt
 
 
 def _kept_by(rows: k.Rows, tiles: Mapping[str, int]) -> str | None:
     """Return the only output that the rows fill, row for row; None if there is no such output."""
+    params = _filled_by(rows, tiles)
+    return None if params is None or len(params) != 1 else next(iter(params))
+
+
+def _filled_by(rows: k.Rows, tiles: Mapping[str, int]) -> set[str] | None:
+    """Return the outputs that the rows fill, row for row; None if anything else needs the rows."""
     if rows.vector or rows.rows == 1:
         return None
     params: set[str] = set()
@@ -242,11 +252,25 @@ def _kept_by(rows: k.Rows, tiles: Mapping[str, int]) -> str | None:
                 return None
             case _:
                 pass
-    return params.pop() if len(params) == 1 else None
+    return params
+
+
+def _loops(body: Body, readers: Mapping[int, set[str | None]], tiles: Mapping[str, int], uses: Counter[int]) -> Body:
+    """Return a body in which loops end with an output where all that reads their rows does."""
+    out: list[k.Stmt] = []
+    for stmt in body:
+        stmt = map_bodies(stmt, lambda inner: _loops(inner, readers, tiles, uses)) if isinstance(stmt, k.For | k.If) else stmt
+        if isinstance(stmt, k.Rows) and stmt.of is None and (filled := _filled_by(stmt, tiles)) is not None:
+            ends = filled.union(*(readers.get(value, {None}) for value in leaving(stmt.body, uses)))
+            match [*ends]:
+                case [str(param)] if tiles[param] == stmt.rows:
+                    stmt = replace(stmt, of=param)
+        out.append(stmt)
+    return tuple(out)
 
 
 def _readers(body: Body) -> dict[int, set[str | None]]:
-    """Return, for each value id, the outputs whose loops read the value; None stands for every other reader."""
+    """Return, for each value id, the outputs with which all reading of the value's rows ends; None stands for every other reader."""
     readers_of: dict[int, set[str | None]] = {}
     for stmt in body:
         if isinstance(stmt, k.For | k.If):
@@ -254,8 +278,16 @@ def _readers(body: Body) -> dict[int, set[str | None]]:
                 for read, readers in _readers(inner).items():
                     readers_of.setdefault(read, set()).update(readers)
             continue
-        for value in uses_of(stmt):
-            readers_of.setdefault(value.id, set()).add(stmt.of if isinstance(stmt, k.Rows) else None)
+        ends = stmt.of if isinstance(stmt, k.Rows) else None
+        inside = {result.id for inner in walk(stmt.body) if (result := result_of(inner)) is not None} if isinstance(stmt, k.Rows) else set()
+        for number, value in enumerate(uses_of(stmt)):
+            if value.id in inside:
+                continue
+            if number == 0 and isinstance(stmt, k.Compute) and ROWS_OF in (attrs := dict(stmt.attrs)) and "transpose_a" not in attrs:
+                ends_here: str | None = str(attrs[ROWS_OF])
+            else:
+                ends_here = ends
+            readers_of.setdefault(value.id, set()).add(ends_here)
     return readers_of
 
 
@@ -265,7 +297,7 @@ def _products(body: Body, readers: Mapping[int, set[str | None]]) -> Body:
         stmt = map_bodies(stmt, lambda inner: _products(inner, readers))
         if computes(stmt, Matmul) and len(stmt.operands) == 2:
             match [*readers.get(stmt.result.id, ())]:
-                case [str(param)] if Packing(dict(stmt.attrs)["form"]) is Packing.BLOCKS:
+                case [str(param)] if Packing(dict(stmt.attrs)["form"]) is Packing.BLOCKS and ROWS_OF not in dict(stmt.attrs):
                     stmt = replace(stmt, attrs=(*stmt.attrs, (ROWS_OF, param)))
         out.append(stmt)
     return tuple(out)

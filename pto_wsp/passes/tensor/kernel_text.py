@@ -585,9 +585,8 @@ class _KernelPrinter:
         self.line(f"pto.{name}({param.name}, {column.text}, {text}, cols={n_columns}{valid})")
 
     def _rows_of(self, statement: Apply) -> None:
-        """Print a counting sort: how many places each number has, where its places start, then the places in order."""
+        """Print a counting sort: how many places each number has, where its places start, then the places in order, with ranks."""
         (table,) = statement.operands
-        places, starts = statement.results
         assert isinstance(table, ArrayView)
         n = int(dict(statement.attrs)["n"])
         rank = len(table.shape)
@@ -595,7 +594,7 @@ class _KernelPrinter:
             raise NoTile("places in a table of more than two axes", "reshape the table")
         source = self._region(table, rank)
         source.reads = True
-        targets = [self._region(self._target_of(array), 1) for array in (places, starts)]
+        targets = [self._region(self._target_of(array), 1) for array in statement.results]
         for target in targets:
             target.writes = True
         small = self.dtype(DType.I32)
@@ -622,6 +621,7 @@ class _KernelPrinter:
             self._depth += 1
             each(f"{chosen} = pto.item({source.name}, {where})", f"with pto.when({chosen} == {at}):",
                  f"    pto.store({targets[0].name}, pto.full((1, 1), {number}, {small}), (pto.item({first}, 0, 0), 0))",
+                 *(f"    pto.store({target.name}, {first}, ({number}, 0))" for target in targets[2:]),
                  f"    {first}[:] = {first} + 1")
             self.line(f"pto.store({targets[1].name}, {first}, ({at} + 1, 0))")
             self._depth -= 1
@@ -643,7 +643,8 @@ class _KernelPrinter:
         taken, place = self.name("of"), self.name("place")
         one = f"{count}[:, {taken}:{taken} + 1]"
         each(f"{taken} = pto.item({source.name}, {where})", f"{place} = pto.item({count}, 0, {taken})",
-             f"pto.store({targets[0].name}, pto.full((1, 1), {number}, {small}), ({place}, 0))", f"{one} = {one} + 1")
+             f"pto.store({targets[0].name}, pto.full((1, 1), {number}, {small}), ({place}, 0))",
+             *(f"pto.store({target.name}, {count}[:, {taken}:{taken} + 1], ({number}, 0))" for target in targets[2:]), f"{one} = {one} + 1")
 
     def _target_of(self, array: Array) -> ArrayView:
         """Return the memory that a result of the run is stored to, in place of a value; the statement that stores it is done then."""

@@ -20,6 +20,7 @@ from pto_wsp.passes.tensor.cut_tiles import cut_tiles
 from pto_wsp.passes.tensor.own_results import own_results
 from pto_wsp.passes.tensor.partition import partition
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.rows_in_order import rows_in_order
 from pto_wsp.passes.tensor.share_loops import share_loops
 from pto_wsp.passes.tensor.simplify import simplify, verify_after_simplify
 from pto_wsp.passes.tensor.split_sums import split_sums
@@ -49,6 +50,8 @@ TENSOR_PASSES: tuple[TensorPass, ...] = (
     Pass("allowed_rewrites", TENSOR, allowed_rewrites),
     # no value is computed twice or unread, views are short
     Pass("simplify", TENSOR, simplify, verify_after_simplify),
+    # rows that `rows_of` gives to tasks lie one behind the other while they are written
+    Pass("rows_in_order", TENSOR, rows_in_order),
     # each result is an array of the body's own
     Pass("own_results", TENSOR, own_results, required="results are fresh arrays that share no memory"),
     # sums that the plan splits are sums of pieces

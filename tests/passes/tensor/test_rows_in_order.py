@@ -1,0 +1,133 @@
+# ruff: noqa: F821, UP037      (a string in Tensor[...] is a symbol)
+"""Rows written through `tt.rows_of` lie one behind the other while tasks write them, so that tasks run side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pto_wsp import DType, Tensor, jit, tt
+
+F32, I32 = DType.F32, DType.I32
+N = 4
+
+
+@jit
+def routed(x: Tensor["t", 8, F32], ids: Tensor["t", 2, I32], w: Tensor[N, 8, 8, F32]) -> Any:
+    pairs = tt.rows_of(ids, N)
+    each = tt.empty((x.shape[0] * 2, 8))
+    for e in tt.each(N):
+        mine = pairs[e]
+        each[mine] = x[mine // 2] @ w[e]
+    return np.sum(each.reshape(x.shape[0], 2, 8), axis=1)
+
+
+def drawn(t: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    return (rng.integers(-4, 5, (t, 8)).astype(np.float32), rng.integers(0, N, (t, 2)).astype(np.int32),
+            rng.integers(-4, 5, (N, 8, 8)).astype(np.float32))
+
+
+def expected(x: np.ndarray, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
+    return np.stack([sum(row @ w[e] for e in mine) for row, mine in zip(x, ids, strict=True)])
+
+
+def behind(function: Any) -> str:
+    return str(function.plan(until="rows_in_order").function)
+
+
+def test_the_rows_of_each_number_are_a_stretch() -> None:
+    text = behind(routed)
+    assert "each[pairs.starts[e]:pairs.starts[e + 1]] =" in text
+    assert "each.placed[t * 2, 8] f32 = take(each, pairs.ranks)" in text
+    assert "each.placed.reshape" in text and "each.at[" not in text
+
+
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+@pytest.mark.parametrize("t", [1, 37])
+def test_results_are_those_of_numpy(target: str, t: int) -> None:
+    x, ids, w = drawn(t)
+    found = routed.using(target=target)(x, ids, w)
+    assert np.array_equal(found, expected(x, ids, w))
+
+
+def test_tasks_of_different_numbers_have_no_edge() -> None:
+    """Of 40 tokens, the products of four numbers wait for the index alone."""
+    x, ids, w = drawn(40)
+    ids[:] = np.arange(80).reshape(40, 2) % N
+    plan = routed.plan(x, ids, w)
+    program = routed.lower(plan, x=x, ids=ids, w=w).compile("interp")
+    program.run()
+    named = [str(task).split("[")[0] for task in program.graph.tasks]
+    assert [edge for edge in program.graph.edges if edge.source >= 0 and named[edge.source] == named[edge.target] == "each"] == []
+    assert named.count("each") == N
+
+
+def read_inside(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
+    pairs, each = tt.rows_of(ids, N), tt.zeros(x.shape)
+    for e in tt.loop(N):
+        mine = pairs[e]
+        each[mine] = x[mine] + each[mine]
+    return each
+
+
+def written_twice(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
+    pairs, each = tt.rows_of(ids, N), tt.zeros(x.shape)
+    each[0:1] = 1
+    for e in tt.each(N):
+        mine = pairs[e]
+        each[mine] = x[mine]
+    return each
+
+
+def larger(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
+    pairs, each = tt.rows_of(ids, N), tt.zeros((x.shape[0] + 1, 8))
+    for e in tt.each(N):
+        mine = pairs[e]
+        each[mine] = x[mine]
+    return each
+
+
+def two_indices(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
+    pairs, more, each = tt.rows_of(ids, N), tt.rows_of(ids // 2, N), tt.zeros(x.shape)
+    for e in tt.each(N):
+        mine = pairs[e]
+        each[mine] = x[mine]
+    for e in tt.each(N):
+        mine = more[e]
+        each[mine] = x[mine]
+    return each
+
+
+@pytest.mark.parametrize("body", [read_inside, written_twice, larger, two_indices], ids=lambda body: body.__name__)
+def test_state_that_is_also_used_otherwise_keeps_its_rows(body: Callable[..., Any]) -> None:
+    function = jit(body)
+    assert "ranks" not in behind(function)
+    x, ids, _ = drawn(9)
+    found = function(x, ids[:, 0].copy())
+    want = np.concatenate([x, np.zeros((1, 8), np.float32)]) if body is larger else x
+    assert np.array_equal(found, want)
+
+
+@jit
+def twice(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
+    """A side that is not always taken, and two states through one index: rows nobody writes stay 0."""
+    pairs, one, two = tt.rows_of(ids, N), tt.zeros(x.shape), tt.empty(x.shape)
+    for e in tt.each(N):
+        mine = pairs[e]
+        with tt.when(e > 1):
+            one[mine] = x[mine] * 2
+        two[mine] = x[mine] + 1
+    return one, two, one + two
+
+
+def test_sides_and_two_states() -> None:
+    x, ids, _ = drawn(21, 3)
+    first = ids[:, 0].copy()
+    one, two, both = twice(x, first)
+    want = np.where(first[:, None] > 1, x * 2, 0)
+    assert np.array_equal(one, want) and np.array_equal(two, x + 1) and np.array_equal(both, want + x + 1)
+    assert str(behind(twice)).count("pairs.ranks)") == 2
