@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 from pto_wsp import doors
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.extents import simplified
 from pto_wsp.ir.layout import Contract, TensorRef
 from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, ceil_div, minimum, sub
 from pto_wsp.ir.view import Cut, Permute, Pick
@@ -112,7 +113,7 @@ class ArrayView:
                 case Pick(dim, _):
                     del shape[dim]
                 case Cut(dim, start, stop, by):
-                    span = sub(stop, start)
+                    span = span_of(start, stop)
                     shape[dim] = span if by == 1 else ceil_div(span, Const(by))
                 case Permute(order):
                     shape = [shape[k] for k in order]
@@ -248,6 +249,15 @@ class TensorFunction(doors.Displayed):
     def __repr__(self) -> str:
         params = ", ".join(param.array.name for param in self.params)
         return f"<function {self.name}({params[:80]}) on tensors: {sum(1 for _ in flow.leaves(self.body))} statements>"
+
+
+def span_of(start: Scalar, stop: Scalar) -> Scalar:
+    """Return how far a slice reaches, in the form that says its limit if there is one."""
+    span = sub(stop, start)
+    if isinstance(span, Const) or isinstance(stop, SymbolRef | Const):
+        return span
+    shorter = simplified(span)
+    return span if limit_of(shorter) is None else shorter
 
 
 def limit_of(extent: Scalar) -> int | None:

@@ -83,14 +83,21 @@ def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:
 
 def elements_in(scalars: Iterable[Scalar]) -> frozenset[int]:
     """Return the ids of the arrays of which scalars read an element."""
-    found: set[int] = set()
+    return frozenset(element.tensor.id for element in _elements_in(scalars))
+
+
+def indices_in(scalars: Iterable[Scalar]) -> Iterator[tuple[Scalar, ...]]:
+    """Yield the indices of the elements that scalars read."""
+    return (element.index for element in _elements_in(scalars))
+
+
+def _elements_in(scalars: Iterable[Scalar]) -> Iterator[Element]:
     rest: list[Scalar] = [one for one in scalars if not isinstance(one, Const | SymbolRef | Var)]
     while rest:
         node = rest.pop()
         if isinstance(node, Element):
-            found.add(node.tensor.id)
+            yield node
         rest.extend(scalar.children(node))
-    return frozenset(found)
 
 
 def vars_in(scalars: Iterable[Scalar]) -> frozenset[Var]:

@@ -16,7 +16,7 @@ from math import prod
 
 from pto_wsp.ir.extents import same, simplified
 from pto_wsp.ir.scalar import Const, Scalar, Var, add, minimum, mul, sub
-from pto_wsp.ir.tensor_function import ArrayView, Flip, Insert, Refold, TileCut, limit_of
+from pto_wsp.ir.tensor_function import ArrayView, Flip, Insert, Refold, TileCut, limit_of, span_of
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.passes.tensor.effects import vars_in
 from pto_wsp.values import dataclass
@@ -218,7 +218,7 @@ def flattened(view: ArrayView, limits: ExtentLimits, varying: Callable[[Scalar],
                 del memory.logical[dim]
             case Cut(dim, start, stop, by):
                 at = memory.logical[dim]
-                extent = sub(stop, start) if by == 1 else Const(-(-_number(sub(stop, start)) // by))
+                extent = span_of(start, stop) if by == 1 else Const(-(-_number(sub(stop, start)) // by))
                 if at >= 0:
                     memory.take(dim, start, extent, by, limit_of(extent))
             case TileCut(dim, start, size):

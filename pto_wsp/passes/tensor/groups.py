@@ -30,7 +30,7 @@ from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
-from pto_wsp.passes.tensor.effects import elements_in, scalars_of, vars_in, views_of
+from pto_wsp.passes.tensor.effects import elements_in, indices_in, scalars_of, vars_in, views_of
 from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.values import dataclass
 
@@ -201,7 +201,7 @@ def _is_rows_of(statement: Statement) -> bool:
 
 
 def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
-    """Tell whether a loop or choice may be part of a kernel: it writes the kernel's own state, and no index of it reads a table."""
+    """Tell whether a loop or choice may be part of a kernel: it writes the kernel's own state, and reads no element by its own number."""
     loops: set[object] = set()
     for inner in flow.walk(item):
         loops.update(flow.bound_vars(inner))
@@ -212,7 +212,7 @@ def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
             if _is_rows_of(statement) or (isinstance(statement, Put) and statement.target.array.id not in inside):
                 return False
             scalars.extend(scalars_of(statement))
-        if any(elements_in((one,)) and vars_in((one,)) & loops for one in scalars):
+        if any(vars_in(index) & loops for index in indices_in(scalars)):
             return False
     return True
 

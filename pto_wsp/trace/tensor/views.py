@@ -19,7 +19,7 @@ from pto_wsp.ir.exchange import is_array
 from pto_wsp.ir.extents import difference, simplified
 from pto_wsp.ir.indexing import MAX_RANK, whole_number
 from pto_wsp.ir.layout import Contract
-from pto_wsp.ir.scalar import Const, Element, Scalar, print_scalar
+from pto_wsp.ir.scalar import Const, Element, Op, Scalar, print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entries.compare import where
@@ -228,13 +228,37 @@ def _end(trace: TensorTrace, low: Scalar, high: Scalar, extent: Scalar, start: S
             return simplified(high)
         return s.add(low, s.minimum(Const(length), s.sub(extent, low)))
     inside = _clipped(trace, high, extent)
-    if start is not None and (most := tf.limit_of(simplified(s.sub(stop, start)))) is not None and most > 0:
+    if start is not None and (most := _most_apart(stop, start)) is not None and most > 0:
         rest = s.sub(inside if trace.is_at_most(low, inside) else s.maximum(low, inside), low)      # clipping brings ends no further apart
         return s.add(low, s.minimum(Const(most), rest))
     rising = isinstance(start, Element) and isinstance(stop, Element) and start.tensor.id == stop.tensor.id \
         and Contract.MONOTONE in start.tensor.contracts and start.index[:-1] == stop.index[:-1] \
         and (difference(stop.index[-1], start.index[-1]) or 0) > 0
     return inside if rising or trace.is_at_most(low, inside) else s.maximum(low, inside)
+
+
+def _most_apart(high: Scalar, low: Scalar) -> int | None:
+    """Return the most that high - low can be, as the two say themselves; None where they do not say it.
+
+    i * 16 and min(i * 16 + 16, n) are 16 apart at most.
+    """
+    most = tf.limit_of(simplified(s.sub(high, low)))
+    if most is not None:
+        return most
+    match high:
+        case s.Binary(Op.MIN | Op.MAX as op, lhs, rhs):
+            return _both(_most_apart(lhs, low), _most_apart(rhs, low), needed=op is Op.MAX)
+    match low:
+        case s.Binary(Op.MIN | Op.MAX as op, lhs, rhs):
+            return _both(_most_apart(high, lhs), _most_apart(high, rhs), needed=op is Op.MIN)
+    return None
+
+
+def _both(one: int | None, other: int | None, *, needed: bool) -> int | None:
+    """Return the larger of two bounds if both are needed, else the smaller one that is there."""
+    if one is None or other is None:
+        return None if needed else other if one is None else one
+    return max(one, other) if needed else min(one, other)
 
 
 def _shown(items: Sequence[object]) -> str:
