@@ -254,9 +254,9 @@ def _fold_constants(node: s.Scalar) -> s.Scalar:
 
     def turn() -> None:
         if next(left, None) is None:
-            raise ExpressionSizeError("the cost of a kernel differs from turn to turn of a loop with too many turns", here(),
-                                      expected=f"at most {_MAX_ITERATIONS:,} turns, which are added up one by one",
-                                      help="leave the bound out for the formula, or ask for fewer turns")
+            raise ExpressionSizeError("the cost of a kernel differs between iterations of a loop with too many iterations", here(),
+                                      expected=f"at most {_MAX_ITERATIONS:,} iterations, which are added up one by one",
+                                      help="leave the bound out for the formula, or ask for fewer iterations")
 
     return s.Const(int(s.evaluate(node, lambda leaf: leaf.value if isinstance(leaf, s.Const) else 0, turn)))
 

@@ -533,7 +533,7 @@ class _Lowering:
         return self.names.ref(name)
 
     def _through(self, loop: PlanLoop, after: str | None) -> Iterator[c.Stmt]:
-        """What a position of a sparse row leads to, read in each turn."""
+        """What a position of a sparse row leads to, read in each iteration."""
         if loop.through is not None:
             yield from ready(loop.through.note, self.names, after)
             yield from self.names.declare("const int64_t", self.names.var(loop.through.var), self.names.scalar(loop.through.value))

@@ -92,7 +92,7 @@ class DepthError(PtoError):
 
 class LoopBoundError(PtoError):
     code = "K114"
-    cause = "The number of turns of a loop in a kernel comes from data, by pto.item, and nothing says how large it may be."
+    cause = "The number of iterations of a loop in a kernel comes from data, by pto.item, and nothing says how large it may be."
     example = "n = pto.item(counts, 0, 0)\nfor j in pto.range(n): ..."
     fix = "Say the most that it can be: pto.range(n.min(64)), or pto.range(n.min(table.shape[1])). Cycles are counted for that many."
 

@@ -85,9 +85,9 @@ class ChannelError(WorkloadStructureError):
 
 class RingError(ChannelError):
     code = "W115"
-    cause = "A ring is made or filled wrongly: with no buffers, under a condition, or in a loop whose length differs from turn to turn."
+    cause = "A ring is made or filled wrongly: with no buffers, under a condition, or in a loop whose length differs between iterations."
     example = "with P.when(i > 2), produce(ring) as tile: ..."
-    fix = "Fill it in P.seq loops of the process or in the body of consume(ring), by at least one task, in every turn."
+    fix = "Fill it in P.seq loops of the process or in the body of consume(ring), by at least one task, in every iteration."
 
 
 class PipelineError(PtoError):

@@ -45,7 +45,7 @@ class Fact(Enum):
     ROWS = "loops over rows"
     COLUMNS = "loops over columns"
     SCRATCH = "values in memory have places in scratch memory"
-    ADDRESSES = "rooms have addresses"
+    ADDRESSES = "buffers have addresses"
     FLAGS = "flags order the pipes"
 
 

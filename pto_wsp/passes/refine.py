@@ -89,7 +89,7 @@ def _without_repeats(plan: TaskPlan) -> TaskPlan:
                 return Do(replace(task, note=fresh(task.note, held)))
             case Loop():
                 note = fresh(item.note, held)
-                forget(held, slots_set(item.body))      # ahead of the body: the turn before may have set them
+                forget(held, slots_set(item.body))      # ahead of the body: the iteration before may have set them
                 inside = set(held)                    # the body may never run
                 through = None if item.through is None else replace(item.through, note=fresh(item.through.note, inside))
                 return replace(item, note=note, through=through, body=sequence(item.body, inside))

@@ -242,7 +242,7 @@ class Orchestrator:
         return range(start, stop, step)
 
     def _enter(self, loop: PlanLoop, value: int, after: int) -> None:
-        """Begin a turn of a loop: set its variable, and the one that it leads to."""
+        """Begin an iteration of a loop: set its variable, and the one that it leads to."""
         self.sink.turn()
         self.vars[loop.var.id] = value
         if loop.through is not None:

@@ -205,8 +205,8 @@ def _on_chip(program: TileProgram | None) -> tuple[tuple[str, int], ...]:
     """How far up each memory is used, in bytes."""
     if program is None:
         return ()
-    ends = {space: max((room.address + room.size_bytes * room.copies for room in program.rooms
-                        if room.space is space and room.address is not None), default=0) for space in Space}
+    ends = {space: max((buffer.address + buffer.size_bytes * buffer.copies for buffer in program.buffers
+                        if buffer.space is space and buffer.address is not None), default=0) for space in Space}
     return tuple((space.value, end) for space, end in ends.items() if end)
 
 

@@ -284,7 +284,7 @@ def called() -> None:
 @pytest.mark.parametrize(("filling", "code", "message"), [
     (unordered, "W115", "ring `tiles` is filled in an unordered loop"),
     (conditional, "W115", "ring `tiles` is filled under a condition"),
-    (triangle, "W115", "ring `tiles` is filled in a loop whose length differs from turn to turn"),
+    (triangle, "W115", "ring `tiles` is filled in a loop whose length differs between iterations"),
     (by_tokens, "W115", "ring `tiles` is filled in the body of another channel"),
     (called, "W115", "ring `tiles` is filled in a workload that another one calls"),
     (nothing, "W115", "no task fills the buffer of `tiles`"),

@@ -172,7 +172,7 @@ def _run_loop(step: Step, operands: list[Any], n: Any) -> Any:
 
 
 def _run_branch(step: Step, operands: list[Any], n: Any) -> Any:
-    """Write a buffer on one side of a condition, or on both; `looped`: the condition is asked in each turn of a loop."""
+    """Write a buffer on one side of a condition, or on both; `looped`: the condition is asked in each iteration of a loop."""
     op, bound, two_sided, looped = step.extra
     value = operands[0]
     held = pto.alloc(value.shape, value.dtype, init=1)
@@ -189,7 +189,7 @@ def _run_branch(step: Step, operands: list[Any], n: Any) -> Any:
 
 
 def _use_item(step: Step, operands: list[Any], n: Any) -> Any:
-    """Read an element as a scalar: an operand, the bound of a loop, a condition, or again in each turn of a loop."""
+    """Read an element as a scalar: an operand, the bound of a loop, a condition, or again in each iteration of a loop."""
     use, op, at, computed = step.extra
     value, source = operands
     row, col = ((n + at[0]) % source.shape[0], (n + at[1]) % source.shape[1]) if computed else at

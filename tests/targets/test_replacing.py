@@ -198,7 +198,7 @@ def test_a_rule_of_tile_programs_is_held_too() -> None:
 
     def all_at_zero(program: TileProgram, arch: Any) -> TileProgram:
         placed = plan_memory(program, arch)
-        return replace(placed, rooms=tuple(replace(room, address=0) for room in placed.rooms))
+        return replace(placed, buffers=tuple(replace(buffer, address=0) for buffer in placed.buffers))
 
     assert "breaks what holds" in refused("pto", "plan_memory", all_at_zero).message
 

@@ -247,7 +247,7 @@ def _iteration(level: Repeats) -> s.Scalar:
 
 
 def _extent(loop: PlanLoop) -> s.Scalar:
-    """Return how many turns a loop has; where it starts at 0, a check of the loop keeps `stop` from being negative."""
+    """Return how many iterations a loop has; where it starts at 0, a check of the loop keeps `stop` from being negative."""
     extent = s.ceil_div(s.sub(loop.stop, loop.start), loop.step)
     return extent if loop.start == s.Const(0) and not isinstance(extent, s.Const) else s.maximum(extent, s.Const(0))
 

@@ -113,22 +113,22 @@ class _Pairing:
 
     def _loop(self, loop: tp.For, up: _Up) -> _Up:
         left = up
-        for turn in range(self._period(loop)):
-            self.values[loop.var] = add(loop.start, mul(Const(turn), loop.step))
+        for iteration in range(self._period(loop)):
+            self.values[loop.var] = add(loop.start, mul(Const(iteration), loop.step))
             left = self.block(loop.body, left)
             if left.keys() != up.keys():
                 after, before, event = min(left.keys() ^ up.keys(), key=str)
-                self._refuse(f"a turn of the loop changes which flags are up from {after.value} to {before.value}", loop.span,
-                             "a turn that leaves up what it found", f"event {event} {'left' if left.keys() - up.keys() else 'taken'}")
+                self._refuse(f"an iteration of the loop changes which flags are up from {after.value} to {before.value}", loop.span,
+                             "an iteration that leaves up what it found", f"event {event} {'left' if left.keys() - up.keys() else 'taken'}")
         return left
 
     def _period(self, loop: tp.For) -> int:
         """Return the number of iterations after which events repeat."""
-        turns = 1
+        iterations = 1
         for step in tp.steps(loop.body):
             if isinstance(step, tp.SetFlag | tp.WaitFlag) and not isinstance(step.event, Const):
-                turns = max(turns, _EVENTS)
-        return turns
+                iterations = max(iterations, _EVENTS)
+        return iterations
 
     def _value(self, node: Scalar) -> Scalar | None:
         return substitute(self.values[node], self._value) if isinstance(node, Var) and node in self.values else None
@@ -136,7 +136,8 @@ class _Pairing:
     def _event(self, step: tp.SetFlag | tp.WaitFlag) -> int:
         value = substitute(substitute(step.event, self._value), _whole_iterations)
         if not isinstance(value, Const) or not 0 <= int(value.value) < _EVENTS:
-            self._refuse("the event of a flag is not one of eight", step.span, f"0 to {_EVENTS - 1}, from the turns of loops", str(value))
+            self._refuse("the event of a flag is not one of eight", step.span, f"0 to {_EVENTS - 1}, from the iterations of loops",
+                         str(value))
         assert isinstance(value, Const)
         return int(value.value)
 
@@ -268,13 +269,13 @@ class _HazardClocks:
 
     def _unknown_event(self, step: tp.SetFlag | tp.WaitFlag) -> PipeHazardError:
         return PipeHazardError(f"kernel `{self.program.name}` uses an event that depends on what is known at run time only", step.span,
-                               expected="a number, or one that follows from the turn of a loop", found=str(step.event))
+                               expected="a number, or one that follows from the iteration of a loop", found=str(step.event))
 
     def _too_early(self, work: WorkStep, writes: bool, pipe: Pipe, wrote: bool, step: tp.Step, place: Bytes | ParamRect) -> PipeHazardError:
         if isinstance(place, ParamRect):
             where = f"`{place.param}` in global memory"
         else:
-            where = f"`{self.program.room(place.room).name}` in {place.space.value}, bytes {place.start} to {place.stop}"
+            where = f"`{self.program.buffer(place.buffer).name}` in {place.space.value}, bytes {place.start} to {place.stop}"
         does, was = ("writes" if writes else "reads"), ("written" if wrote else "read")
         return PipeHazardError(
             f"kernel `{self.program.name}`: {work.pipe.value} {does} {where} before {pipe.value} is known to have done with it",

@@ -167,24 +167,24 @@ def check_forms(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
 # -- tiles
 
 def _tiles(program: tp.TileProgram) -> Iterator[TileFormError]:
-    rooms = {room.id: room for room in program.rooms}
+    buffers = {buffer.id: buffer for buffer in program.buffers}
     lines = {use.tile: step.span for step in reversed(tuple(tp.steps(program.body))) for use in tp.uses_of(step)}
     for tile in program.tiles:
-        for rule, found in _faults(tile, rooms[tile.room], program.core):
+        for rule, found in _faults(tile, buffers[tile.buffer], program.core):
             yield TileFormError(f"kernel `{program.name}`: tile `{tile.name}` is none that the core takes",
                                 lines.get(tile.id, program.span),
                                 expected=rule, found=found)
 
 
-def _faults(tile: tp.TileView, room: tp.ChipBuffer, core: Unit) -> Iterator[tuple[str, str]]:
+def _faults(tile: tp.TileView, buffer: tp.ChipBuffer, core: Unit) -> Iterator[tuple[str, str]]:
     shape, dtype = f"[{tile.rows}, {tile.cols}] {tile.dtype}", tile.dtype
     if tile.rows < 1 or tile.cols < 1:
         yield "at least one row and one column", shape
         return
-    if room.space is not _SPACES[tile.form]:
-        yield f"a tile of form {tile.form.value} in {_SPACES[tile.form].value}", room.space.value
-    if (room.space is Space.UB) != (core is Unit.VECTOR):
-        yield f"a memory of the {core.value} core", room.space.value
+    if buffer.space is not _SPACES[tile.form]:
+        yield f"a tile of form {tile.form.value} in {_SPACES[tile.form].value}", buffer.space.value
+    if (buffer.space is Space.UB) != (core is Unit.VECTOR):
+        yield f"a memory of the {core.value} core", buffer.space.value
     match tile.form:
         case Form.ROWS:
             if tile.cols * dtype.nbytes % ALIGN_BYTES:

@@ -36,25 +36,25 @@ def check_places(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
         if error is not None:
             findings.append(Finding(check, Verdict.COUNTEREXAMPLE, error.message, error))
         else:
-            findings.append(Finding(check, Verdict.PROVED, f"{len(program.rooms)} buffers, {len(program.tiles)} tiles"))
+            findings.append(Finding(check, Verdict.PROVED, f"{len(program.buffers)} buffers, {len(program.tiles)} tiles"))
     if all(finding.verdict is Verdict.PROVED for finding in findings):
         findings.append(_check_contents(program, runs))
     return tuple(findings)
 
 
-def _span_of(program: tp.TileProgram, tile: int | None = None, room: int | None = None) -> Span:
-    tiles = {one.id for one in program.tiles if one.id == tile or one.room == room}
+def _span_of(program: tp.TileProgram, tile: int | None = None, buffer: int | None = None) -> Span:
+    tiles = {one.id for one in program.tiles if one.id == tile or one.buffer == buffer}
     return next((step.span for step in tp.steps(program.body) for use in tp.uses_of(step) if use.tile in tiles), program.span)
 
 
 # -- alignment
 
 def _misaligned(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlaceError]:
-    for room in program.rooms:
-        for what, value in (("address", room.address), ("size", room.size_bytes)):
+    for buffer in program.buffers:
+        for what, value in (("address", buffer.address), ("size", buffer.size_bytes)):
             if value is None or value % ALIGN_BYTES:
-                yield TilePlaceError(f"kernel `{program.name}`: the {what} of `{room.name}` in {room.space.value} is off its alignment",
-                                     _span_of(program, room=room.id), expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(value))
+                yield TilePlaceError(f"kernel `{program.name}`: the {what} of `{buffer.name}` in {buffer.space.value} is off its alignment",
+                                     _span_of(program, buffer=buffer.id), expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(value))
     for tile in program.tiles:
         if tile.offset % ALIGN_BYTES:
             yield TilePlaceError(f"kernel `{program.name}`: tile `{tile.name}` does not start at its alignment",
@@ -71,19 +71,19 @@ def _misaligned(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePl
 # -- capacity
 
 def _outside(program: tp.TileProgram, arch: Arch) -> Iterator[TilePlaceError]:
-    for room in program.rooms:
-        limit = arch.memory(room.space.value).usable_bytes
-        start = room.address or 0
-        stop = start + room.size_bytes * room.copies
+    for buffer in program.buffers:
+        limit = arch.memory(buffer.space.value).usable_bytes
+        start = buffer.address or 0
+        stop = start + buffer.size_bytes * buffer.copies
         if start < 0 or (limit is not None and stop > limit):
-            yield TilePlaceError(f"kernel `{program.name}`: `{room.name}` does not lie inside {room.space.value} of {arch.name}",
-                                 _span_of(program, room=room.id), expected=f"bytes 0 to {limit}", found=f"bytes {start} to {stop}")
-    sizes = {room.id: room.size_bytes for room in program.rooms}
+            yield TilePlaceError(f"kernel `{program.name}`: `{buffer.name}` does not lie inside {buffer.space.value} of {arch.name}",
+                                 _span_of(program, buffer=buffer.id), expected=f"bytes 0 to {limit}", found=f"bytes {start} to {stop}")
+    sizes = {buffer.id: buffer.size_bytes for buffer in program.buffers}
     for tile in program.tiles:
-        if tile.offset < 0 or tile.offset + tile.size_bytes > sizes[tile.room]:
+        if tile.offset < 0 or tile.offset + tile.size_bytes > sizes[tile.buffer]:
             yield TilePlaceError(
                 f"kernel `{program.name}`: tile `{tile.name}` does not lie inside its buffer", _span_of(program, tile=tile.id),
-                expected=f"at most {sizes[tile.room]} bytes", found=f"bytes {tile.offset} to {tile.offset + tile.size_bytes}")
+                expected=f"at most {sizes[tile.buffer]} bytes", found=f"bytes {tile.offset} to {tile.offset + tile.size_bytes}")
 
 
 # -- operands apart
@@ -131,12 +131,12 @@ def _sharing(program: tp.TileProgram) -> frozenset[int]:
     """Return the buffers that share bytes with others."""
     sharing: set[int] = set()
     for space in tp.Space:
-        rooms = sorted((room.address or 0, (room.address or 0) + room.size_bytes * room.copies, room.id)
-                       for room in program.rooms if room.space is space)
+        buffers = sorted((buffer.address or 0, (buffer.address or 0) + buffer.size_bytes * buffer.copies, buffer.id)
+                       for buffer in program.buffers if buffer.space is space)
         reached = 0       # where the buffers that start earlier end
-        for position, (start, stop, room) in enumerate(rooms):
-            if start < reached or (position + 1 < len(rooms) and rooms[position + 1][0] < stop):
-                sharing.add(room)
+        for position, (start, stop, buffer) in enumerate(buffers):
+            if start < reached or (position + 1 < len(buffers) and buffers[position + 1][0] < stop):
+                sharing.add(buffer)
             reached = max(reached, stop)
     return frozenset(sharing)
 
@@ -156,10 +156,10 @@ class _WrittenBytes:
             if not isinstance(work, WorkStep):
                 continue
             scratch = _scratch(work.step)
-            places = [(at, use) for at, use in enumerate(work.uses) if isinstance(use.place, Bytes) and use.place.room in self.sharing]
+            places = [(at, use) for at, use in enumerate(work.uses) if isinstance(use.place, Bytes) and use.place.buffer in self.sharing]
             for at, use in places:
                 assert isinstance(use.place, Bytes)
-                taken = next(((start, stop, step) for start, stop, step in self.lost.get(use.place.room, ())
+                taken = next(((start, stop, step) for start, stop, step in self.lost.get(use.place.buffer, ())
                               if use.reads and at not in scratch and start < use.place.stop and use.place.start < stop), None)
                 if taken is not None:
                     return self._error(work, use.place, taken)
@@ -170,10 +170,10 @@ class _WrittenBytes:
         return None
 
     def _write(self, place: Bytes, step: tp.Step) -> None:
-        room, written = place.room, self.written.setdefault(place.space, {})
-        self.lost[room] = [(start, stop, by) for before, after, by in self.lost.get(room, ())
+        buffer, written = place.buffer, self.written.setdefault(place.space, {})
+        self.lost[buffer] = [(start, stop, by) for before, after, by in self.lost.get(buffer, ())
                            for start, stop in ((before, min(after, place.start)), (max(before, place.stop), after)) if start < stop]
-        stretches = written.pop(room, [])
+        stretches = written.pop(buffer, [])
         for other, kept in list(written.items()):
             for before, after in kept:
                 start, stop = max(before, place.start), min(after, place.stop)
@@ -183,13 +183,13 @@ class _WrittenBytes:
             if not kept:
                 del written[other]
         stretch = place.start, place.stop
-        written[room] = stretches if stretch in stretches else [*stretches, stretch]
+        written[buffer] = stretches if stretch in stretches else [*stretches, stretch]
 
     def _error(self, work: WorkStep, place: Bytes, taken: tuple[int, int, tp.Step]) -> TilePlaceError:
         start, stop, step = taken
         return TilePlaceError(
-            f"kernel `{self.program.name}`: `{self.program.room(place.room).name}` in {place.space.value} is read after another tile was"
-            " written over it", work.step.span, expected="buffers that live at the same time to lie apart",
+            f"kernel `{self.program.name}`: `{self.program.buffer(place.buffer).name}` in {place.space.value} is read after another tile "
+            "was written over it", work.step.span, expected="buffers that live at the same time to lie apart",
             found=f"bytes {start} to {stop} written at {step.span.short}")
 
 

@@ -35,7 +35,7 @@ class Bytes:
     space: tp.Space
     start: int
     stop: int
-    room: int
+    buffer: int
     tile: int
 
 
@@ -97,11 +97,11 @@ Run: TypeAlias = tuple[Happening, ...]
 class Choices:
     """The decisions of a run.
 
-    `turns`: iterations of every loop, None for a number per loop. `side`: the side that branches take, None for alternating sides per
+    `iterations`: iterations of every loop, None for a number per loop. `side`: the side that branches take, None for alternating sides per
     branch. `seed`: for the numbers of each loop and branch.
     """
 
-    turns: int | None
+    iterations: int | None
     side: bool | None
     seed: int = 0
 
@@ -111,14 +111,14 @@ def runs_of(program: tp.TileProgram) -> Iterator[Run]:
     flat = list(tp.steps(program.body))
     loops = any(isinstance(step, tp.For) for step in flat)
     branches = sum(isinstance(step, tp.If) for step in flat)
-    most = max((room.copies for room in program.rooms), default=1) + 2
-    turns: list[int | None] = [*range(most + 1)] if loops else [0]
+    most = max((buffer.copies for buffer in program.buffers), default=1) + 2
+    iterations: list[int | None] = [*range(most + 1)] if loops else [0]
     sides: list[bool | None] = [True, False, None] if branches else [True]
     ways = 2 * max(branches - 1, 0).bit_length()     # the numbers of two branches differ in at least one bit
     crossed = [Choices(2, None, seed) for seed in range(ways)]
     mixed = [Choices(None, None, seed) for seed in range(max(4, ways))] if branches + sum(isinstance(s, tp.For) for s in flat) > 1 else []
     seen: set[tuple[int, ...]] = set()
-    for choice in (*(Choices(n, side) for n in turns for side in sides), *crossed, *mixed):
+    for choice in (*(Choices(n, side) for n in iterations for side in sides), *crossed, *mixed):
         run = _RunBuilder(program, choice)
         happened = run.happenings()
         taken = tuple(run.taken)
@@ -137,14 +137,14 @@ class _RunBuilder:
     visits: dict[int, int] = field(default_factory=dict)
     numbers: dict[int, int] = field(default_factory=dict)                 # of branches, in program order
     tiles: dict[int, tp.TileView] = field(default_factory=dict)
-    rooms: dict[int, tp.ChipBuffer] = field(default_factory=dict)
+    buffers: dict[int, tp.ChipBuffer] = field(default_factory=dict)
     chance: list[random.Random] = field(default_factory=list)
     length: int = 0
     ended: bool = False
 
     def happenings(self) -> Run:
         self.tiles = {tile.id: tile for tile in self.program.tiles}
-        self.rooms = {room.id: room for room in self.program.rooms}
+        self.buffers = {buffer.id: buffer for buffer in self.program.buffers}
         self.chance = [random.Random(f"{self.choice}/{draw}") for draw in range(DRAWS)]
         branches = [step for step in tp.steps(self.program.body) if isinstance(step, tp.If)]
         self.numbers = {id(branch): number for number, branch in enumerate(branches)}
@@ -205,16 +205,19 @@ class _RunBuilder:
 
     def _loop(self, loop: tp.For) -> Iterator[Happening]:
         start, stop, by = (self._draw(bound) for bound in (loop.start, loop.stop, loop.step))
-        wanted = self.choice.turns if self.choice.turns is not None else random.Random(f"{self.choice.seed}/{loop.var}").randrange(4)
+        wanted = self.choice.iterations
+        if wanted is None:
+            wanted = random.Random(f"{self.choice.seed}/{loop.var}").randrange(4)
         if self.length > _LONGEST:
             wanted = min(wanted, 2)
         if all(self._is_certain(bound) for bound in (loop.start, loop.stop, loop.step)):
-            turns = _sample(len(range(start[0], stop[0], by[0])), wanted, max((room.copies for room in self.program.rooms), default=1))
+            most = max((buffer.copies for buffer in self.program.buffers), default=1)
+            iterations = _sample(len(range(start[0], stop[0], by[0])), wanted, most)
         else:
-            turns = list(range(wanted))
-        self.taken += [len(turns), *turns[-1:]]
-        for turn in turns:
-            self._let(loop.var, tuple(first + turn * step for first, step in zip(start, by, strict=True)))
+            iterations = list(range(wanted))
+        self.taken += [len(iterations), *iterations[-1:]]
+        for iteration in iterations:
+            self._let(loop.var, tuple(first + iteration * step for first, step in zip(start, by, strict=True)))
             yield from self._block(loop.body)
 
     def _side(self, branch: tp.If) -> bool:
@@ -225,18 +228,18 @@ class _RunBuilder:
 
     def _declare(self, step: tp.BindTile) -> None:
         tile = self.tiles[step.tile]
-        room = self.rooms[tile.room]
-        if room.address is None:
-            raise InternalError(f"`{room.name}` has no address", self.program.name)
-        start, stop = room.address, room.address + room.size_bytes * room.copies
-        copy = 0 if room.copies == 1 else common_value(self._draw(step.turn))
+        buffer = self.buffers[tile.buffer]
+        if buffer.address is None:
+            raise InternalError(f"`{buffer.name}` has no address", self.program.name)
+        start, stop = buffer.address, buffer.address + buffer.size_bytes * buffer.copies
+        copy = 0 if buffer.copies == 1 else common_value(self._draw(step.iteration))
         if copy is not None:
-            start += copy % room.copies * room.size_bytes
+            start += copy % buffer.copies * buffer.size_bytes
             shift = common_value(self._draw(step.shift))
             if shift is not None:
                 start, stop = start + tile.offset + shift, start + tile.offset + shift + tile.size_bytes
             else:
-                stop = start + room.size_bytes
+                stop = start + buffer.size_bytes
         self.places[tile.id] = start, stop
 
     def _work(self, step: tp.Step) -> WorkStep:
@@ -265,7 +268,7 @@ class _RunBuilder:
         tile = self.tiles[tile_id]
         if tile_id not in self.places:
             raise InternalError(f"tile `{tile.name}` is used before it is declared", self.program.name)
-        return Bytes(self.rooms[tile.room].space, *self.places[tile_id], tile.room, tile_id)
+        return Bytes(self.buffers[tile.buffer].space, *self.places[tile_id], tile.buffer, tile_id)
 
     def _extents(self, tile_id: int, turned: bool) -> tuple[int, int]:
         tile = self.tiles[tile_id]

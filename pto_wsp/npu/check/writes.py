@@ -30,13 +30,13 @@ _SMALL = 3           # value of a symbol, or of an element of a tensor, without 
 
 @dataclass(frozen=True, slots=True)
 class _TaskUse:
-    """A task's access to a tensor, or to the tensor that the runtime made for run `turn` of a scope.
+    """A task's access to a tensor, or to the tensor that the runtime made for run `iteration` of a scope.
 
     `looks`: the runtime looks up earlier writers. `makes`: the task allocates the tensor.
     """
 
     resource: Resource
-    turn: int
+    iteration: int
     looks: bool
     writes: bool
     makes: bool
@@ -44,7 +44,7 @@ class _TaskUse:
 
     def meets(self, other: _TaskUse) -> bool:
         """Return whether both accesses share an element."""
-        return (self.resource == other.resource and self.turn == other.turn
+        return (self.resource == other.resource and self.iteration == other.iteration
                 and all(max(mine.start, its.start) < min(mine.stop, its.stop) for mine, its in zip(self.box, other.box, strict=True)))
 
 
@@ -110,21 +110,21 @@ def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_C
                 if n_tasks <= MAX_TASKS:
                     accesses = []
                     for position, argument in enumerate(launch.arguments):
-                        turn = made.get(resource_of(argument), 0)
-                        first = isinstance(argument, Passed) and (resource_of(argument), turn) not in passed
-                        passed.add((resource_of(argument), turn))
+                        iteration = made.get(resource_of(argument), 0)
+                        first = isinstance(argument, Passed) and (resource_of(argument), iteration) not in passed
+                        passed.add((resource_of(argument), iteration))
                         reads = argument.role.reads or (site_of(launch), position) in looked_up
-                        accesses.append(_TaskUse(resource_of(argument), turn, reads,
+                        accesses.append(_TaskUse(resource_of(argument), iteration, reads,
                                                 argument.role.writes, first or (isinstance(argument, Descriptor) and argument.allocates),
                                                 _box(plan, argument, known)))
                     yield _CheckedTask(launch, tuple(accesses))
             case Loop(var, start, stop, step, through=through):
-                turns = range(*(_value(node, known) for node in (start, stop, step)))
-                for turn in dict.fromkeys((*turns[:MAX_ITERATIONS - 1], *turns[-1:])):
+                iterations = range(*(_value(node, known) for node in (start, stop, step)))
+                for iteration in dict.fromkeys((*iterations[:MAX_ITERATIONS - 1], *iterations[-1:])):
                     if n_tasks >= MAX_TASKS or n_turns >= MAX_ITERATIONS_IN_ALL:
                         return
                     n_turns += 1
-                    inside = {**known, var: turn}
+                    inside = {**known, var: iteration}
                     if through is not None:
                         inside[through.var] = _value(through.value, inside)
                     yield from visit(item.body, inside, made)
@@ -133,8 +133,8 @@ def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_C
             case Receive(vars=variables):
                 slots.update(dict.fromkeys(variables, 0))
             case Consume(_, variables, body):
-                for turn in range(_SMALL):
-                    yield from visit(body, {**known, **dict.fromkeys(variables, turn)}, made)
+                for iteration in range(_SMALL):
+                    yield from visit(body, {**known, **dict.fromkeys(variables, iteration)}, made)
             case Scope(items, intermediates, tensors):
                 n_runs += 1
                 owned: tuple[Resource, ...] = (*(IntermediateOf(own.id) for own in intermediates), *map(TensorOf, tensors))

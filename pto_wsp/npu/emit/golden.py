@@ -238,17 +238,17 @@ def _scales(stmt: k.Stmt) -> bool:
     return stmt.result.type.dtype in entry.scales or isinstance(entry, Movement | Expand | Iota)
 
 
-def _body(body: tuple[k.Stmt, ...], turns: int) -> float:
-    """Return the largest error of a statement, 0 for moves and counts. `turns`: iterations of the enclosing loops."""
+def _body(body: tuple[k.Stmt, ...], iterations: int) -> float:
+    """Return the largest error of a statement, 0 for moves and counts. `iterations`: iterations of the enclosing loops."""
     largest = 0.0
     for stmt in body:
         match stmt:
             case k.Compute():
-                largest = max(largest, _compute(stmt, turns))
+                largest = max(largest, _compute(stmt, iterations))
             case k.For(start=start, stop=stop, step=step):
-                largest = max(largest, _body(stmt.body, turns * _n_iterations(start, stop, step)))
+                largest = max(largest, _body(stmt.body, iterations * _n_iterations(start, stop, step)))
             case k.If():
-                largest = max(largest, _body(stmt.then, turns), _body(stmt.other, turns))
+                largest = max(largest, _body(stmt.then, iterations), _body(stmt.other, iterations))
             case _:
                 pass
     return largest
@@ -262,17 +262,17 @@ def _n_iterations(start: s.Scalar, stop: s.Scalar, step: s.Scalar) -> int:
             return _ASSUMED_ITERATIONS
 
 
-def _compute(stmt: k.Compute, turns: int) -> float:
+def _compute(stmt: k.Compute, iterations: int) -> float:
     entry, dtype = find(stmt.op), stmt.result.type.dtype
     if isinstance(entry, Movement | TileFunction | Expand | Iota) or not dtype.is_real:
         return 0.0
     least = _ROUNDED.get(dtype, 0.0)
     match entry:
         case Matmul():
-            return max(least, _FUNCTION, _TERM * turns * operand_types(stmt)[0].cols)
+            return max(least, _FUNCTION, _TERM * iterations * operand_types(stmt)[0].cols)
         case RowReduce() | ColReduce() if entry.identity not in (Identity.LOWEST, Identity.HIGHEST):
             source = operand_types(stmt)[0]
-            return max(least, _FUNCTION, _TERM * turns * (source.cols if isinstance(entry, RowReduce) else source.rows))
+            return max(least, _FUNCTION, _TERM * iterations * (source.cols if isinstance(entry, RowReduce) else source.rows))
         case Elementwise() if not entry.c.simple:
             return max(least, _FUNCTION)
         case _:

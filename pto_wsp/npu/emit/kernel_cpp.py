@@ -214,7 +214,7 @@ def emit_kernel_cpp(program: tp.TileProgram) -> KernelCpp:
 class _KernelLowering:
     program: tp.TileProgram
     names: Names = field(default_factory=Names)
-    rooms: dict[int, str] = field(default_factory=dict)
+    buffers: dict[int, str] = field(default_factory=dict)
     tiles: dict[int, tp.TileView] = field(default_factory=dict)
     tile_names: dict[int, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)            # C++ type -> alias
@@ -226,8 +226,8 @@ class _KernelLowering:
     scalars: dict[str, c.Declare] = field(default_factory=dict)       # declarations that read a descriptor or a slot, by key
 
     def __post_init__(self) -> None:
-        for room in self.program.rooms:
-            self.rooms[room.id] = self.names.take(f"k{room.space.value.title()}{_camel(room.name)}")
+        for buffer in self.program.buffers:
+            self.buffers[buffer.id] = self.names.take(f"k{buffer.space.value.title()}{_camel(buffer.name)}")
         memory = [param for param in self.program.params if not isinstance(param, ScalarParamDecl)]
         for position, param in enumerate(memory):
             self.params[param.name], self.positions[param.name] = self.names.take(cpp_ident(f"{param.name}_gm")), position
@@ -247,12 +247,12 @@ class _KernelLowering:
 
     def plan_lines(self) -> Iterator[str]:
         """Yield the memory plan as constants, by memory and address."""
-        rooms = sorted(self.program.rooms, key=lambda room: (list(tp.Space).index(room.space), room.address or 0, room.id))
-        for room in rooms:
-            if room.address is None:
-                raise InternalError(f"`{room.name}` has no address", self.program.name)
-            copies = f" x {room.copies}" if room.copies > 1 else ""
-            yield f"constexpr int {self.rooms[room.id]} = 0x{room.address:05x};  // {room.size_bytes} bytes{copies}"
+        buffers = sorted(self.program.buffers, key=lambda buffer: (list(tp.Space).index(buffer.space), buffer.address or 0, buffer.id))
+        for buffer in buffers:
+            if buffer.address is None:
+                raise InternalError(f"`{buffer.name}` has no address", self.program.name)
+            copies = f" x {buffer.copies}" if buffer.copies > 1 else ""
+            yield f"constexpr int {self.buffers[buffer.id]} = 0x{buffer.address:05x};  // {buffer.size_bytes} bytes{copies}"
 
     def prologue(self) -> Iterator[c.Stmt]:
         for spelled, alias in self.types.items():
@@ -311,15 +311,15 @@ class _KernelLowering:
 
     def _declare(self, step: tp.BindTile) -> Iterator[c.Stmt]:
         tile = self.tiles[step.tile]
-        room = self.program.room(tile.room)
+        buffer = self.program.buffer(tile.buffer)
         valid = self._valid(tile)
         yield c.Construct(self.types[tile_type(tile)], self.tile_names[tile.id], valid)
-        address: c.Expr = c.Name(self.rooms[room.id])
+        address: c.Expr = c.Name(self.buffers[buffer.id])
         if tile.offset:
             address = c.Infix("+", address, c.Int(tile.offset))
         moved = step.shift
-        if room.copies > 1:
-            moved = s.add(s.mul(s.binary(s.Op.MOD, step.turn, s.Const(room.copies)), s.Const(room.size_bytes)), moved)
+        if buffer.copies > 1:
+            moved = s.add(s.mul(s.binary(s.Op.MOD, step.iteration, s.Const(buffer.copies)), s.Const(buffer.size_bytes)), moved)
         if moved != s.Const(0):
             address = c.Cast("int", c.Infix("+", address, self._scalar(moved)))
         yield c.Evaluate(c.Call("TASSIGN", (c.Name(self.tile_names[tile.id]), address)))
@@ -428,14 +428,14 @@ class _KernelLowering:
             case s.Const(first):
                 return c.Name(f"EVENT_ID{int(first)}")
             case s.Binary(s.Op.MOD, _, s.Const(copies)):
-                turn, first = event, 0
-            case s.Binary(s.Op.ADD, s.Binary(s.Op.MOD, _, s.Const(copies)) as turn, s.Const(first)):
+                chosen_by, first = event, 0
+            case s.Binary(s.Op.ADD, s.Binary(s.Op.MOD, _, s.Const(copies)) as chosen_by, s.Const(first)):
                 pass
             case _:
                 raise InternalError(f"event {print_scalar(event)}", self.program.name)
         chosen: c.Expr = c.Name(f"EVENT_ID{int(first + copies) - 1}")
         for copy in reversed(range(int(copies) - 1)):
-            chosen = c.Ternary(c.Infix("==", self._scalar(turn), c.Int(copy)), c.Name(f"EVENT_ID{int(first) + copy}"), chosen)
+            chosen = c.Ternary(c.Infix("==", self._scalar(chosen_by), c.Int(copy)), c.Name(f"EVENT_ID{int(first) + copy}"), chosen)
         return chosen
 
     def _scalar(self, node: s.Scalar) -> c.Expr:

@@ -53,13 +53,14 @@ def with_whole_buffers(program: tp.TileProgram) -> tp.TileProgram:
     """Return the program with a tile of one row for each whole buffer of which only pieces of a row are viewed."""
     new: list[tp.TileView] = []
     first = max((tile.id for tile in program.tiles), default=0) + 1
-    for room in program.rooms:
-        seen = [tile for tile in program.tiles if tile.room == room.id and tile.form is tp.Form.ROWS and _is_known(tile)]
+    for buffer in program.buffers:
+        seen = [tile for tile in program.tiles if tile.buffer == buffer.id and tile.form is tp.Form.ROWS and _is_known(tile)]
         pieces = {(tile.offset, tile.size_bytes) for tile in seen}
         if len(pieces) > 1 and all(tile.rows == 1 for tile in seen) and len({tile.dtype for tile in seen}) == 1 \
-                and (0, room.size_bytes) not in pieces:
-            dtype, cols = seen[0].dtype, room.size_bytes // seen[0].dtype.nbytes
-            new.append(tp.TileView(first + len(new), f"{room.name}_whole", room.id, dtype, 1, cols, tp.Form.ROWS, Const(1), Const(cols)))
+                and (0, buffer.size_bytes) not in pieces:
+            dtype, cols = seen[0].dtype, buffer.size_bytes // seen[0].dtype.nbytes
+            new.append(tp.TileView(first + len(new), f"{buffer.name}_whole", buffer.id, dtype, 1, cols, tp.Form.ROWS, Const(1),
+                                   Const(cols)))
     return replace(program, tiles=(*program.tiles, *new))
 
 
@@ -68,7 +69,7 @@ def parts_of(program: tp.TileProgram) -> Mapping[int, TilePart]:
     parts: dict[int, TilePart] = {}
     plain = [tile for tile in program.tiles if tile.form is tp.Form.ROWS and _is_known(tile)]
     for tile in plain:
-        wholes = [other for other in plain if other.room == tile.room and other.offset == 0 and other.dtype is tile.dtype
+        wholes = [other for other in plain if other.buffer == tile.buffer and other.offset == 0 and other.dtype is tile.dtype
                   and other.size_bytes > tile.size_bytes]
         whole = max(wholes, key=lambda other: (other.size_bytes, -other.id), default=None)
         if whole is None:
@@ -143,17 +144,17 @@ class _Views:
     def _joined(self, one: Held, other: Held, span: Span) -> tuple[dict[int, frozenset[int]], list[tp.Step]]:
         """Return the contents after either of two paths, and the reshapes that the other path ends with."""
         joined, back = {**one, **other}, list[tp.Step]()
-        for room in one.keys() & other.keys():
-            joined[room] = one[room] & other[room]
-            if not any(tile >= 0 for tile in joined[room]):
-                wanted = min((tile for tile in one[room] if tile >= 0), default=None)
-                source = None if wanted is None else self._same_size(wanted, other[room])
+        for buffer in one.keys() & other.keys():
+            joined[buffer] = one[buffer] & other[buffer]
+            if not any(tile >= 0 for tile in joined[buffer]):
+                wanted = min((tile for tile in one[buffer] if tile >= 0), default=None)
+                source = None if wanted is None else self._same_size(wanted, other[buffer])
                 if wanted is None or source is None:
                     # Cube tiles are written before they are read.
                     on_cube = wanted is not None and self.tiles[wanted].form not in _ON_VECTOR
-                    joined[room] = frozenset((wanted,)) if wanted is not None and on_cube else frozenset()
+                    joined[buffer] = frozenset((wanted,)) if wanted is not None and on_cube else frozenset()
                     continue
-                joined[room] = frozenset((wanted,))
+                joined[buffer] = frozenset((wanted,))
                 back.append(_reshape(wanted, source, span))
         return joined, back
 
@@ -168,12 +169,12 @@ class _Views:
             if use.access is tp.Access.READ or (use.access is tp.Access.BOTH and position == 0) or keeps:
                 out += self._asked(use.tile, now, span, needed=not keeps)
             elif use.access.writes and tile.id not in self.parts:
-                behind = [~other for other in now.get(tile.room, ()) if other < 0]
-                if behind and not any(other >= 0 and self._same_bytes(other, tile.id) for other in now[tile.room]):
+                behind = [~other for other in now.get(tile.buffer, ()) if other < 0]
+                if behind and not any(other >= 0 and self._same_bytes(other, tile.id) for other in now[tile.buffer]):
                     out += self._asked(behind[0], now, span, needed=True)    # merge one view's write into the whole before another's
         for use in uses:
             if use.access.writes:
-                now[self.tiles[use.tile].room] = self._after_write(use.tile, now)
+                now[self.tiles[use.tile].buffer] = self._after_write(use.tile, now)
         return out
 
     def _after_write(self, tile: int, now: Held) -> frozenset[int]:
@@ -182,39 +183,39 @@ class _Views:
             return frozenset((self.parts[tile].whole,))
         one = self.tiles[tile]
         wholes = {part.whole for other, part in self.parts.items() if self._same_bytes(other, tile)}
-        before = now.get(one.room, frozenset(wholes))
+        before = now.get(one.buffer, frozenset(wholes))
         return frozenset((tile, *(~whole for whole in wholes if {whole, ~whole} & before)))
 
     def _asked(self, tile: int, now: dict[int, frozenset[int]], span: Span, *, needed: bool) -> list[tp.Step]:
         """Return the reshapes after which a tile holds its buffer's contents, and record that it does."""
-        room, wanted = self.tiles[tile].room, self.parts[tile].whole if tile in self.parts else tile
-        if room not in now or wanted in now[room]:
+        buffer, wanted = self.tiles[tile].buffer, self.parts[tile].whole if tile in self.parts else tile
+        if buffer not in now or wanted in now[buffer]:
             return []
-        for source in sorted(other for other in now[room] if other >= 0):
+        for source in sorted(other for other in now[buffer] if other >= 0):
             if self._same_bytes(wanted, source):
-                now[room] |= {wanted}
+                now[buffer] |= {wanted}
                 return [_reshape(wanted, source, span)]
             middle = next((part for part in self.parts if self.parts[part].whole == wanted and self._same_bytes(part, source)), None)
-            if middle is not None and ~wanted in now[room]:
-                now[room] = frozenset((wanted, source))
+            if middle is not None and ~wanted in now[buffer]:
+                now[buffer] = frozenset((wanted, source))
                 return [_reshape(middle, source, span)]
             middle = next((part for part in self.parts if self.parts[part].whole == source and self._same_bytes(part, wanted)), None)
             if middle is not None:
-                now[room] |= {wanted}
+                now[buffer] |= {wanted}
                 return [_reshape(wanted, middle, span)]
-        if not needed and (not any(other >= 0 for other in now[room]) or self.tiles[tile].form not in _ON_VECTOR):
+        if not needed and (not any(other >= 0 for other in now[buffer]) or self.tiles[tile].form not in _ON_VECTOR):
             return []
-        first = min((other for other in now[room] if other >= 0), default=tile)
+        first = min((other for other in now[buffer] if other >= 0), default=tile)
         raise self._refused(f"tile `{self.tiles[tile].name}`", span, f"it sees a part of tile `{self.tiles[first].name}`")
 
     def _same_bytes(self, one: int, other: int) -> bool:
         first, second = self.tiles[one], self.tiles[other]
-        return (first.room, first.offset, first.size_bytes) == (second.room, second.offset, second.size_bytes)
+        return (first.buffer, first.offset, first.size_bytes) == (second.buffer, second.offset, second.size_bytes)
 
     def _same_size(self, tile: int, others: frozenset[int]) -> int | None:
         return next((other for other in sorted(others) if other >= 0 and self._same_bytes(tile, other)), None)
 
-    def _refused(self, what: str, span: Span, why: str = "its buffers are seen in ways that change from turn to turn") -> DialectError:
+    def _refused(self, what: str, span: Span, why: str = "its buffers are seen in ways that change between iterations") -> DialectError:
         return DialectError(f"`{self.program.name}`: {what} has no form in .pto: {why}", span, expected="buffers seen whole",
                             help="compile for ascend_npu, which gives every buffer its address")
 

@@ -1,7 +1,7 @@
 """The tile program: one kernel as instructions of one core on tiles in on-chip memory.
 
-A tile program is the IR between kernel IR and device code (C++ of tile instructions, or `.pto` text). A `Room` is an on-chip buffer; a tile
-is a typed view of one, and several tiles may view the same buffer. Selection creates a program without addresses and flags; passes add
+A tile program is the IR between kernel IR and device code (C++ of tile instructions, or `.pto` text). A `ChipBuffer` is on-chip memory; a
+tile is a typed view of it, and several tiles may view the same buffer. Selection creates a program without addresses and flags; passes add
 copies, addresses, flags and barriers.
 
 >>> TileView(0, "x", 0, DType.F32, 16, 128, Form.ROWS, Const(16), Const(128)).size_bytes
@@ -77,7 +77,7 @@ class TileView:
 
     id: int
     name: str
-    room: int
+    buffer: int
     dtype: DType
     rows: int
     cols: int
@@ -138,10 +138,10 @@ Arg: TypeAlias = TileArg | NumberArg | Word
 
 @dataclass(frozen=True, slots=True)
 class BindTile:
-    """Make a tile usable to the end of the block, at copy `turn` modulo the buffer's copies, shifted by `shift` bytes."""
+    """Make a tile usable to the end of the block, at copy `iteration` modulo the buffer's copies, shifted by `shift` bytes."""
 
     tile: int
-    turn: Scalar = Const(0)
+    iteration: Scalar = Const(0)
     shift: Scalar = Const(0)
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
@@ -326,15 +326,15 @@ class TileProgram:
     core: Unit
     params: tuple[Param, ...]
     access: tuple[ParamAccess, ...]      # of its memory parameters, in order
-    rooms: tuple[ChipBuffer, ...]
+    buffers: tuple[ChipBuffer, ...]
     tiles: tuple[TileView, ...]
     body: tuple[Step, ...]
     reaches: tuple[MovedRegion, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
-    def room(self, room_id: int) -> ChipBuffer:
+    def buffer(self, buffer_id: int) -> ChipBuffer:
         """Return the on-chip buffer of an id."""
-        return _with_id(self.rooms, room_id)
+        return _with_id(self.buffers, buffer_id)
 
     def tile(self, tile_id: int) -> TileView:
         """Return the tile of an id."""
@@ -347,7 +347,7 @@ class TileProgram:
 
     def space(self, tile_id: int) -> Space:
         """Return the memory of a tile."""
-        return self.room(self.tile(tile_id).room).space
+        return self.buffer(self.tile(tile_id).buffer).space
 
 
 def steps(body: tuple[Step, ...]) -> Iterator[Step]:

@@ -45,24 +45,24 @@ def _lines(program: tp.TileProgram) -> Iterator[_Line]:
     """Yield the lines of a program, each with the span of the step that begins there."""
     params = ", ".join(print_param(param) for param in program.params)
     yield f"{program.core.value} program {program.name}({params}):", None
-    room_width = max((len(room.name) for room in program.rooms), default=0)
+    buffer_width = max((len(buffer.name) for buffer in program.buffers), default=0)
     tile_width = max((len(tile.name) for tile in program.tiles), default=0)
-    yield from ((_INDENT + _buffer(room, room_width), None) for room in program.rooms)
+    yield from ((_INDENT + _buffer(buffer, buffer_width), None) for buffer in program.buffers)
     yield from ((f"{_INDENT}{tile.name:{tile_width}} = {_tile(program, tile)}", None) for tile in program.tiles)
     yield from _inside(program, program.body)
 
 
-def _buffer(room: tp.ChipBuffer, width: int) -> str:
-    copies = f" x {room.copies}" if room.copies != 1 else ""
-    place = "" if room.address is None else f" at {room.address:#x}"
-    return f"buffer {room.name:{width}} {room.space.value:3} {room.size_bytes:7} bytes{copies}{place}"
+def _buffer(buffer: tp.ChipBuffer, width: int) -> str:
+    copies = f" x {buffer.copies}" if buffer.copies != 1 else ""
+    place = "" if buffer.address is None else f" at {buffer.address:#x}"
+    return f"buffer {buffer.name:{width}} {buffer.space.value:3} {buffer.size_bytes:7} bytes{copies}{place}"
 
 
 def _tile(program: tp.TileProgram, tile: tp.TileView) -> str:
     whole = (tile.valid_rows, tile.valid_cols) == (Const(tile.rows), Const(tile.cols))
     valid = "" if whole else f", valid {print_scalar(tile.valid_rows)} x {print_scalar(tile.valid_cols)}"
     offset = f" + {tile.offset}" if tile.offset else ""
-    return f"{tile.dtype} {tile.rows}x{tile.cols} {tile.form.value} in {program.room(tile.room).name}{offset}{valid}"
+    return f"{tile.dtype} {tile.rows}x{tile.cols} {tile.form.value} in {program.buffer(tile.buffer).name}{offset}{valid}"
 
 
 def _body(program: tp.TileProgram, body: tuple[tp.Step, ...]) -> Iterator[_Line]:
@@ -77,9 +77,9 @@ def _step(program: tp.TileProgram, step: tp.Step) -> Iterator[str | _Line]:
         return program.tile(tile).name
 
     match step:
-        case tp.BindTile(tile, turn, shift):
-            if (turn, shift) != (Const(0), Const(0)):   # a plain declaration adds no information
-                copy = "" if turn == Const(0) else f", copy {print_scalar(turn)}"
+        case tp.BindTile(tile, iteration, shift):
+            if (iteration, shift) != (Const(0), Const(0)):   # a plain declaration adds no information
+                copy = "" if iteration == Const(0) else f", copy {print_scalar(iteration)}"
                 further = "" if shift == Const(0) else f", {print_scalar(shift)} bytes further"
                 yield f"declare {name(tile)}{copy}{further}"
         case tp.GmLoad(tile, param, row, col, turned):

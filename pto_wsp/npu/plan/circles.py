@@ -153,7 +153,7 @@ def iterations_of(loop: k.For, access: Mapping[str, ParamAccess]) -> range | Non
     return range(*numbers) if len(numbers) == len(bounds) else None
 
 
-def unroll_loop(kernel: k.Kernel, loop: k.For, turns: range) -> k.Kernel:
+def unroll_loop(kernel: k.Kernel, loop: k.For, iterations: range) -> k.Kernel:
     """Return the kernel with the loop of that variable written out."""
     names = _FreshIds(kernel)
 
@@ -161,8 +161,8 @@ def unroll_loop(kernel: k.Kernel, loop: k.For, turns: range) -> k.Kernel:
         out: list[k.Stmt] = []
         for stmt in body:
             if isinstance(stmt, k.For) and stmt.var == loop.var:
-                for turn in turns:
-                    out += _settled(names.again(stmt.body, {stmt.var: s.Const(turn)}))
+                for iteration in iterations:
+                    out += _settled(names.again(stmt.body, {stmt.var: s.Const(iteration)}))
             else:
                 out.append(map_bodies(stmt, opened))
         return tuple(out)
@@ -296,9 +296,9 @@ def open_circles(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
             return flow
         made = _made(kernel)
         buffers = _buffers(circle.members) & made       # without the accumulators that exist only in `of`
-        if circle.turns or buffers <= versions:
-            loop, turns = _loop_of(flow, circle.turns or circle.members, of.access)
-            name, after = "unroll_circles", unroll_loop(_name_values(kernel, buffers), loop, turns)
+        if circle.across_iterations or buffers <= versions:
+            loop, iterations = _loop_of(flow, circle.across_iterations or circle.members, of.access)
+            name, after = "unroll_circles", unroll_loop(_name_values(kernel, buffers), loop, iterations)
         else:
             name, after = "buffer_versions", buffer_versions(kernel, buffers)
             versions |= _made(after) - made
@@ -334,18 +334,20 @@ def _loop_of(flow: Flow, members: Sequence[Leaf], access: Mapping[str, ParamAcce
     Raises: N102 if there is no such loop, or if it has too many iterations.
     """
     for loop in reversed(_common_loops(members)):
-        turns = iterations_of(loop, access)
-        if turns is None:
+        iterations = iterations_of(loop, access)
+        if iterations is None:
             continue
         products = sum(is_product(stmt) or isinstance(stmt, k.Accumulate) for stmt in walk(loop.body))
-        if len(turns) > MAX_ITERATIONS or len(turns) * products > MAX_PRODUCTS:
-            raise _circle(flow, members, f"{len(turns)} turns with {products * len(turns)} products in all, of the loop at {loop.span}",
-                          f"at most {MAX_ITERATIONS} turns and {MAX_PRODUCTS} products in a loop that becomes a chain of tasks",
-                          "run several kernels in the workload, with P.seq, each with fewer turns, and keep the state in a tensor")
-        return loop, turns
+        if len(iterations) > MAX_ITERATIONS or len(iterations) * products > MAX_PRODUCTS:
+            raise _circle(flow, members,
+                          f"{len(iterations)} iterations with {products * len(iterations)} products in all, of the loop at {loop.span}",
+                          f"at most {MAX_ITERATIONS} iterations and {MAX_PRODUCTS} products in a loop that becomes a chain of tasks",
+                          "run several kernels in the workload, with P.seq, each with fewer iterations, and keep the state in a tensor")
+        return loop, iterations
     loops = [f"the loop at {loop.span} runs as often as a task says" for loop in _common_loops(members)]
     raise _circle(flow, members, loops[-1] if loops else "", "a loop of constant bounds, which becomes a chain of tasks",
-                  "give the loop constant bounds, or run one kernel a turn in the workload, with P.seq, and keep the state in a tensor")
+                  "give the loop constant bounds, or run one kernel an iteration in the workload, with P.seq, and keep the state in a "
+                  "tensor")
 
 
 def _circle(flow: Flow, members: Sequence[Leaf], found: str, expected: str, help: str) -> MixedKernelError:

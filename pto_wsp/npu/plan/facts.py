@@ -237,9 +237,9 @@ def _after_loop(stmt: k.For, before: dict[Hashable, s.Scalar], facts: Facts, cha
     runs = facts.at_least_one(facts.settle(s.sub(stop, start)))
     for key in before:
         if key in changed and after[key] != FALSE:
-            raise CubeError(f"`{changed[key]}` is first added to in a turn of a loop that is known only at run time", stmt.span,
-                            expected="a loop of which every turn adds a product, or products before the loop",
-                            help="leave turns out by the loop's bounds, or keep the sum in the workload with one task a turn")
+            raise CubeError(f"`{changed[key]}` is first added to in an iteration of a loop that is known only at run time", stmt.span,
+                            expected="a loop of which every iteration adds a product, or products before the loop",
+                            help="leave iterations out by the loop's bounds, or keep the sum in the workload with one task an iteration")
     return {key: conjoin(value, negate(runs)) if key in changed else value for key, value in before.items()}
 
 

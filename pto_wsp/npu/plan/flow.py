@@ -96,7 +96,7 @@ class Statements:
         """Return whether two memory parameters may alias."""
         return one == other or (one, other) in self.shared
 
-    def is_turn(self, leaf: Leaf) -> bool:
+    def is_transpose(self, leaf: Leaf) -> bool:
         """Return whether a leaf is a transposition, which the cube core does as part of a load."""
         return isinstance(leaf.stmt, k.Compute) and leaf.stmt.op == transpose.name
 
@@ -127,7 +127,7 @@ class Statements:
 
         def multiplied(value: k.Value) -> bool:
             return all(is_product(user.stmt) or isinstance(user.stmt, k.Accumulate)
-                       or (self.is_turn(user) and multiplied(self.value_of(user))) for user in self.users.get(value.id, ()))
+                       or (self.is_transpose(user) and multiplied(self.value_of(user))) for user in self.users.get(value.id, ()))
 
         return self._cube_loads(load.stmt) and multiplied(load.stmt.result)
 
@@ -189,7 +189,7 @@ def iteration_number(loops: Sequence[k.For], what: str) -> IterationNumber:
             raise MixedKernelError(f"how often this loop runs is not known before the loops around it do, and it makes {what} for the "
                                    "other core", loop.span, expected="bounds that grow with the outer loop's variable, or stay",
                                    found=f"range({', '.join(print_scalar(b) for b in (loop.start, loop.stop, loop.step))})",
-                                   help="loop to a bound that is known, and skip turns with pto.when")
+                                   help="loop to a bound that is known, and skip iterations with pto.when")
         longest = s.ceil_div(s.sub(stop[1], start[0]), step[0])
         if len(loops) > 1:
             longest = s.maximum(longest, s.Const(0))
@@ -282,7 +282,7 @@ class Flow:
         """
         for value in uses_of(leaf.stmt):
             maker = self.of.makers[value.id]
-            yield value, maker, self.of.is_free(maker, unit) or (unit is Unit.CUBE and self.of.is_turn(maker))
+            yield value, maker, self.of.is_free(maker, unit) or (unit is Unit.CUBE and self.of.is_transpose(maker))
 
     def sources(self, leaf: Leaf, unit: Unit) -> Iterator[tuple[k.Value, Leaf]]:
         """Yield the values of other nodes that a leaf needs on core `unit`, looking through all values that the part recomputes."""
@@ -401,11 +401,11 @@ def groups_of(flow: Flow, edges: Sequence[Arc]) -> tuple[Group, ...]:
 class Circle:
     """A strongly connected group that no single part can run.
 
-    `turns`: the members that depend on each other across loop iterations; empty if only a shared buffer ties them.
+    `across_iterations`: the members that depend on each other across loop iterations; empty if only a shared buffer ties them.
     """
 
     members: tuple[Leaf, ...]
-    turns: tuple[Leaf, ...]
+    across_iterations: tuple[Leaf, ...]
 
 
 def first_circle(flow: Flow) -> Circle | None:

@@ -291,13 +291,13 @@ def _always_holds(check: Check) -> bool:
 def _around(loop: NpuLoop, guards: tuple[Guard, ...]) -> Iterator[Guard]:
     match loop.start, loop.stop, loop.step:
         case s.Const(start), s.Const(stop), s.Const(step):
-            turns = range(int(start), int(stop), int(step))
-            if not turns:
+            iterations = range(int(start), int(stop), int(step))
+            if not iterations:
                 return
             inside: list[Guard] = []
             for guard in guards:
                 check = _check_of(guard)
-                outside = None if check is None or _is_bound(check, loop) else _at_extremes(check, loop.var, turns)
+                outside = None if check is None or _is_bound(check, loop) else _at_extremes(check, loop.var, iterations)
                 if outside is None:
                     inside.append(guard)
                 else:
@@ -309,20 +309,20 @@ def _around(loop: NpuLoop, guards: tuple[Guard, ...]) -> Iterator[Guard]:
 
 
 def _is_bound(check: Check, loop: NpuLoop) -> bool:
-    """Tell whether a check has to stay in its loop: it may differ from turn to turn in what is no number times the variable."""
+    """Tell whether a check has to stay in its loop: it may differ between iterations in what is no number times the variable."""
     leaves = {leaf for node in (check.value, check.lower, check.upper) for leaf in s.leaves(node)}
     return (loop.through is not None and loop.through.var in leaves) or any(isinstance(leaf, s.SlotValue) for leaf in leaves)
 
 
-def _at_extremes(check: Check, var: s.Var, turns: range) -> tuple[Check, ...] | None:
+def _at_extremes(check: Check, var: s.Var, iterations: range) -> tuple[Check, ...] | None:
     """Return the check for the extreme iterations, which imply all others; None if a side is not affine in `var`."""
     low, high = s.sub(check.value, check.lower), s.sub(check.upper, check.value)
     slopes = _slope(check.value, var), _slope(check.lower, var), _slope(check.upper, var)
     if None in slopes:
         return None
     value, lower, upper = (slope or 0 for slope in slopes)
-    at_low = turns[0] if value - lower >= 0 else turns[-1]
-    at_high = turns[0] if upper - value >= 0 else turns[-1]
+    at_low = iterations[0] if value - lower >= 0 else iterations[-1]
+    at_high = iterations[0] if upper - value >= 0 else iterations[-1]
     if value == lower:
         at_low = at_high
     if value == upper:

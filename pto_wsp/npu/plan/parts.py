@@ -158,7 +158,7 @@ class Bridge:
 
     value: k.Value
     crossing: Crossing
-    turns: IterationNumber
+    iterations: IterationNumber
     part: ValidPart | None = None
     first: s.Scalar = s.Const(0)
 
@@ -170,7 +170,7 @@ class Bridge:
     @property
     def rows(self) -> s.Scalar:
         """Return the number of rows for all iterations, at least one tile."""
-        return s.mul(s.maximum(self.turns.count, s.Const(1)), s.Const(self.type.rows))
+        return s.mul(s.maximum(self.iterations.count, s.Const(1)), s.Const(self.type.rows))
 
     @property
     def access(self) -> ParamAccess:
@@ -204,7 +204,7 @@ class Bridge:
             yield k.Compute(self.value, ne.name, (value, k.ScalarOperand(s.Const(0.0), _MASK)), span=span)
 
     def _row(self) -> s.Scalar:
-        return s.add(self.first, self.turns.row(self.type.rows))
+        return s.add(self.first, self.iterations.row(self.type.rows))
 
 
 def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
@@ -219,9 +219,9 @@ def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
         label = _label(value, maker)
         name = names.take(label)
         dtype = _MASK if value.type.dtype.is_bool else value.type.dtype
-        turns = iteration_number(maker.loops, f"`{name}`")
+        iterations = iteration_number(maker.loops, f"`{name}`")
         part = flow.given.part(value) if flow.of.is_product(maker) else None
-        bridge = Bridge(value, Crossing(name, label, dtype, s.Const(0), value.type.cols), turns, part)
+        bridge = Bridge(value, Crossing(name, label, dtype, s.Const(0), value.type.cols), iterations, part)
         bridges.append(replace(bridge, crossing=replace(bridge.crossing, rows=bridge.rows)))
     return tuple(bridges)
 

@@ -138,7 +138,7 @@ def trip_count(loop: NpuLoop) -> int | None:
 
 
 def token_loop(drain: NpuConsume) -> NpuLoop:
-    """Return a loop that stands for the taking of tokens: nobody knows how many, and what they carry is no number times a turn."""
+    """Return a loop that stands for the taking of tokens: nobody knows how many, and what they carry is no number times an iteration."""
     return Loop(s.Var("token", -1), s.Const(0), s.SlotValue(-1), s.Const(1), True, drain.body, Precondition())
 
 
@@ -208,7 +208,7 @@ def always_changing(plan: NpuPlan) -> Moved:
 
 
 def changed_on_exit(item: NpuLoop | Scope) -> Moved:
-    """Return what is something else outside of a loop's turn, or of a scope."""
+    """Return what is something else outside of a loop's iteration, or of a scope."""
     return frozenset(item.bound) if isinstance(item, Loop) else frozenset(map(Instance, item.tensors))
 
 

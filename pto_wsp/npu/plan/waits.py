@@ -107,7 +107,7 @@ def _is_harmless(reader: Position, read: Descriptor | Passed, writer: Position, 
 
 
 def _is_ordered(reader: Position, writer: Position, known: PlaceMap, common: tuple[NpuLoop, ...]) -> bool:
-    """Tell whether data orders every turn of `writer` behind every turn of `reader`, in one turn of the loops around both."""
+    """Tell whether data orders all runs of `writer` behind all runs of `reader`, in one iteration of the loops around both."""
     reached = [reader]
     for place in known.places[reader.position + 1:writer.position + 1]:
         if place is not writer and (len(place.loops) != len(common) or not place.ways <= reader.ways | writer.ways):
@@ -253,7 +253,7 @@ def _statement_of(statement: Statement, before: tuple[Last, ...], found: Program
 
 
 def _seen_from_outside(lasts: Iterable[Last], what: NpuLoop | Scope, turns: int | None) -> tuple[Last, ...]:
-    """What a loop's body or a scope ends with, seen from outside this turn of it."""
+    """What a loop's body or a scope ends with, seen from outside this iteration of it."""
     return tuple(replace(last, count=times(last.count, turns), moved=last.moved | changed_on_exit(what)) for last in lasts)
 
 

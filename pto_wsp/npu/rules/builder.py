@@ -139,7 +139,7 @@ class ChipTile:
     instructions process. `offset`: bytes from the start of the buffer.
     """
 
-    room: int
+    buffer: int
     name: str
     rows: int
     cols: int
@@ -247,7 +247,7 @@ class Builder:
         self.ranges: dict[s.Var, tuple[s.Scalar, s.Scalar]] = {}   # of the loops around the statement
         self.access = dict(zip((p.name for p in use.kernel.memory_params), use.access, strict=True))
         self.reaches: list[tp.MovedRegion] = []
-        self._rooms: list[tp.ChipBuffer] = []
+        self._chip_buffers: list[tp.ChipBuffer] = []
         self._tiles: dict[tuple[object, ...], tp.TileView] = {}
         self._tile_names: set[str] = set()
         self._by_id: list[tp.TileView] = []
@@ -260,24 +260,24 @@ class Builder:
     def program(self) -> tp.TileProgram:
         """Return the finished program."""
         assert len(self._blocks) == 1
-        return tp.TileProgram(self.kernel.name, self.use.core, self.kernel.params, self.use.access, tuple(self._rooms),
+        return tp.TileProgram(self.kernel.name, self.use.core, self.kernel.params, self.use.access, tuple(self._chip_buffers),
                               tuple(self._tiles.values()), tuple(self._blocks[0]), tuple(dict.fromkeys(self.reaches)),
                               span=self.kernel.span)
 
     # -- on-chip buffers
 
-    def room(self, size_bytes: int, name: str, space: tp.Space | None = None) -> int:
+    def buffer(self, size_bytes: int, name: str, space: tp.Space | None = None) -> int:
         """Return the id of a new on-chip buffer, its size rounded up to 32 bytes."""
         size = -(-size_bytes // tp.ALIGN_BYTES) * tp.ALIGN_BYTES
-        self._rooms.append(tp.ChipBuffer(len(self._rooms), self._fresh(name), space or self.space, size))
-        return len(self._rooms) - 1
+        self._chip_buffers.append(tp.ChipBuffer(len(self._chip_buffers), self._fresh(name), space or self.space, size))
+        return len(self._chip_buffers) - 1
 
     def hold(self, rows: int, cols: int, dtype: DType, name: str, pitch_by: int = 1) -> ChipTile:
         """Return a value in a new on-chip buffer. `pitch_by` above 1: the pitch is a multiple of that number of elements."""
         pitch = 1 if cols == 1 and pitch_by == 1 else -(-padded_cols(cols, dtype) // pitch_by) * pitch_by
         stored = padded_cols(rows, dtype) if pitch == 1 else rows
-        room = self.room(stored * pitch * dtype.nbytes, name)
-        return ChipTile(room, self._rooms[room].name, rows, cols, dtype, pitch, stored, self.valid_rows(rows), s.Const(cols))
+        buffer = self.buffer(stored * pitch * dtype.nbytes, name)
+        return ChipTile(buffer, self._chip_buffers[buffer].name, rows, cols, dtype, pitch, stored, self.valid_rows(rows), s.Const(cols))
 
     def valid_rows(self, rows: int) -> s.Scalar:
         """Return how many of `rows` rows the current statement needs."""
@@ -286,14 +286,14 @@ class Builder:
     def gapped(self, rows: int, dtype: DType, name: str) -> ChipTile:
         """Return a column with each element in a 32-byte row of its own, as element-wise transfers need it."""
         pitch = tp.ALIGN_BYTES // dtype.nbytes
-        room = self.room(rows * tp.ALIGN_BYTES, name)
-        return ChipTile(room, self._rooms[room].name, rows, 1, dtype, pitch, rows, s.Const(rows), s.Const(1))
+        buffer = self.buffer(rows * tp.ALIGN_BYTES, name)
+        return ChipTile(buffer, self._chip_buffers[buffer].name, rows, 1, dtype, pitch, rows, s.Const(rows), s.Const(1))
 
     def grown(self, held: ChipTile, rows: int) -> ChipTile:
         """Return the same value with `rows` stored rows; enlarges the on-chip buffer if needed."""
         end = held.offset + rows * held.pitch * held.dtype.nbytes
-        room = self._rooms[held.room]
-        self._rooms[held.room] = replace(room, size_bytes=max(room.size_bytes, -(-end // tp.ALIGN_BYTES) * tp.ALIGN_BYTES))
+        buffer = self._chip_buffers[held.buffer]
+        self._chip_buffers[held.buffer] = replace(buffer, size_bytes=max(buffer.size_bytes, -(-end // tp.ALIGN_BYTES) * tp.ALIGN_BYTES))
         return replace(held, stored_rows=rows)
 
     def like(self, held: ChipTile, name: str, dtype: DType | None = None) -> ChipTile:
@@ -316,10 +316,10 @@ class Builder:
     def tile(self, held: ChipTile, form: tp.Form, rows: int, cols: int, valid_rows: s.Scalar, valid_cols: s.Scalar, kind: str = "") -> int:
         """Return the id of a tile: a view of an on-chip buffer in some layout. Equal views share a tile."""
         valid_rows, valid_cols = self.named(valid_rows, "rows"), self.named(valid_cols, "cols")
-        key = (held.room, held.offset, held.dtype, form, rows, cols, valid_rows, valid_cols)
+        key = (held.buffer, held.offset, held.dtype, form, rows, cols, valid_rows, valid_cols)
         if key not in self._tiles:
             name = self._fresh(f"{held.name}_{kind}" if kind else held.name, again=not kind)
-            tile = tp.TileView(len(self._tiles), name, held.room, held.dtype, rows, cols, form, valid_rows, valid_cols, held.offset)
+            tile = tp.TileView(len(self._tiles), name, held.buffer, held.dtype, rows, cols, form, valid_rows, valid_cols, held.offset)
             self._tiles[key] = tile
             self._tile_names.add(name)
             self._by_id.append(tile)

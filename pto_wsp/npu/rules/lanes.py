@@ -182,7 +182,7 @@ class _BandEmission:
                  into: ChipTile | None = None) -> None:
         self._b, self._work, self._area, self._name = b, work, area, name
         self._first, self._into = first, into
-        self._rooms = {place: self._cut(held) for place, held in work.given.items()}
+        self._chip_buffers = {place: self._cut(held) for place, held in work.given.items()}
         self._slid: dict[tuple[int, DType, Scalar], int] = {}
         self._outside = set(work.given)
         self._scratch: ChipTile | None = None
@@ -202,18 +202,18 @@ class _BandEmission:
                       if last[one] == at and one not in given]
             early = [one for one in ending if step.in_place and widths[one] == widths[place]]
             for one in early:
-                free.setdefault(widths[one], []).append(self._rooms[one])
+                free.setdefault(widths[one], []).append(self._chip_buffers[one])
             if at == len(steps) - 1 and self._into is not None:
-                self._rooms[place] = self._cut(self._into)
+                self._chip_buffers[place] = self._cut(self._into)
                 self._outside.add(place)
             else:
                 spare = free.get(widths[place])
-                self._rooms[place] = spare.pop() if spare else _allocate(self._b, self._area, widths[place], self._name)
+                self._chip_buffers[place] = spare.pop() if spare else _allocate(self._b, self._area, widths[place], self._name)
             self._emit(step)
             for one in ending:
                 if one not in early:
-                    free.setdefault(widths[one], []).append(self._rooms[one])
-        return self._rooms[steps[-1].out.place]
+                    free.setdefault(widths[one], []).append(self._chip_buffers[one])
+        return self._chip_buffers[steps[-1].out.place]
 
     def _cut(self, held: ChipTile) -> ChipTile:
         """Return the band's rows of a value, as if the band were the first."""
@@ -227,7 +227,7 @@ class _BandEmission:
         `packs`: bytes of an element per packed bit, for an instruction on packed masks. All stored elements of a row are valid then, so
         that the bits of a row fill whole bytes.
         """
-        held = _view_as_lane(self._rooms[lane.place], lane)
+        held = _view_as_lane(self._chip_buffers[lane.place], lane)
         if packs:
             held = self._filled(held, packs if lane.bits else 0)
         if self._first is None or lane.place not in self._outside:
@@ -275,7 +275,7 @@ def _allocate(b: Builder, area: Area, width: int, name: str) -> ChipTile:
 
 def _bytes(b: Builder, rows: int, cols: int, name: str) -> ChipTile:
     pitch = -(-cols // ALIGN_BYTES) * ALIGN_BYTES
-    return ChipTile(b.room(rows * pitch, name), name, rows, cols, DType.U8, pitch, rows, Const(rows), Const(cols))
+    return ChipTile(b.buffer(rows * pitch, name), name, rows, cols, DType.U8, pitch, rows, Const(rows), Const(cols))
 
 
 def _view_as_lane(held: ChipTile, lane: Lane) -> ChipTile:

@@ -201,7 +201,7 @@ def _shorten_rows(b: Builder, name: str, tile: ChipTile) -> ChipTile:
     parts = b.hold(lanes, part, tile.dtype, f"{tile.name}_parts_tmp").part(Const(lanes), Const(part))
     for row in range(tile.rows):
         start, size = tile.offset + row * tile.pitch * tile.dtype.nbytes, tile.dtype.nbytes
-        seen = replace(parts, room=tile.room, name=tile.name, offset=start)
+        seen = replace(parts, buffer=tile.buffer, name=tile.name, offset=start)
         into = replace(few, rows=1, stored_rows=1, valid_rows=Const(1), offset=few.offset + row * ALIGN_BYTES)
         column = replace(into, rows=lanes, cols=1, pitch=1, stored_rows=lanes, valid_rows=Const(lanes), valid_cols=Const(1))
         with b.when(_has_row(tile, row)):
@@ -209,7 +209,8 @@ def _shorten_rows(b: Builder, name: str, tile: ChipTile) -> ChipTile:
             for first in range(lanes * part, tile.cols, lanes):
                 cols = min(lanes, tile.cols - first)
                 one = replace(into, cols=cols, valid_cols=Const(cols))
-                b.emit("TADD", b.flat(one), b.flat(one), b.flat(replace(one, room=tile.room, name=tile.name, offset=start + first * size)))
+                source = replace(one, buffer=tile.buffer, name=tile.name, offset=start + first * size)
+                b.emit("TADD", b.flat(one), b.flat(one), b.flat(source))
     return few
 
 

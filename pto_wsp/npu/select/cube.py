@@ -72,8 +72,8 @@ class CubeBuffers:
     def at(self, key: object, rows: int, cols: int, dtype: DType, name: str, space: tp.Space) -> ChipTile:
         """Return the on-chip buffer of a key, with space for a tile of rows x cols."""
         if key not in self._held:
-            room = self._b.room(rows * cols * dtype.nbytes, name, space)
-            self._held[key] = ChipTile(room, name, rows, cols, dtype, cols, rows, s.Const(rows), s.Const(cols))
+            buffer = self._b.buffer(rows * cols * dtype.nbytes, name, space)
+            self._held[key] = ChipTile(buffer, name, rows, cols, dtype, cols, rows, s.Const(rows), s.Const(cols))
         return self._held[key]
 
 
@@ -84,9 +84,9 @@ class ProductBlock:
     its piece.
     """
 
-    def __init__(self, b: Builder, facts: Facts, rooms: CubeBuffers, one: Blocked, block: Panel, chunk: int,
+    def __init__(self, b: Builder, facts: Facts, buffers: CubeBuffers, one: Blocked, block: Panel, chunk: int,
                  whole: Mapping[PieceKey, int], starts: Mapping[int, tuple[s.Scalar, s.Scalar]]) -> None:
-        self.b, self.facts, self.rooms, self.one, self.block, self.chunk, self.whole = b, facts, rooms, one, block, chunk, whole
+        self.b, self.facts, self.buffers, self.one, self.block, self.chunk, self.whole = b, facts, buffers, one, block, chunk, whole
         self.starts = starts
         self.dtype = one.product.lhs.dtype
 
@@ -138,8 +138,9 @@ class ProductBlock:
         rows, cols = (self.block.rows, inner) if left else (inner, self.block.cols)
         extents = (self.block.valid_rows, length) if left else (length, self.block.valid_cols)
         most = (self.block.rows, self.chunk) if left else (self.chunk, self.block.cols)
-        room = self.rooms.at((id(self.one), piece.key), *most, self.dtype, f"{piece.load.result.name or piece.load.param}_l1", tp.Space.L1)
-        tile = b.tile(room, l1_form(self.facts, piece), rows, cols, *extents)
+        name = f"{piece.load.result.name or piece.load.param}_l1"
+        buffer = self.buffers.at((id(self.one), piece.key), *most, self.dtype, name, tp.Space.L1)
+        tile = b.tile(buffer, l1_form(self.facts, piece), rows, cols, *extents)
         b.add(load_of(piece, tile, self.starts[id(piece.load)], (row, col)))
         return InL1(tile, ZERO, ZERO)
 
@@ -160,7 +161,7 @@ class ProductBlock:
             b.add(tp.If(fresh, (start,), (more,), b.span))
 
     def _l0(self, name: str, rows: int, cols: int, space: tp.Space) -> ChipTile:
-        return self.rooms.at((id(self.one), name), rows, cols, self.dtype, name, space)
+        return self.buffers.at((id(self.one), name), rows, cols, self.dtype, name, space)
 
 
 def load_of(piece: LoadedPiece, tile: int, start: tuple[s.Scalar, s.Scalar], at: tuple[s.Scalar, s.Scalar]) -> tp.GmLoad:
@@ -224,7 +225,7 @@ class _CubeSelection:
         self.accs: dict[int, ChipTile] = {}
         self.whole: dict[PieceKey, int] = {}            # L1 tiles of operands that reside whole
         self.starts: dict[int, tuple[s.Scalar, s.Scalar]] = {}      # by load: position of its piece
-        self.rooms = CubeBuffers(b)
+        self.buffers = CubeBuffers(b)
 
     def blocks(self, chain: ProductChain) -> None:
         """Append the part's steps for every block of its result; loads outside of loops and branches run once before the blocks."""
@@ -266,8 +267,8 @@ class _CubeSelection:
             if key not in self.part.residence.whole:
                 continue
             rows, cols = self.part.residence.whole[key]
-            room = self.rooms.at(key, rows, cols, piece.dtype, f"{stmt.result.name or stmt.param}_l1", tp.Space.L1)
-            tile = b.tile(room, l1_form(facts, piece), rows, cols, piece.valid_rows, piece.valid_cols)
+            buffer = self.buffers.at(key, rows, cols, piece.dtype, f"{stmt.result.name or stmt.param}_l1", tp.Space.L1)
+            tile = b.tile(buffer, l1_form(facts, piece), rows, cols, piece.valid_rows, piece.valid_cols)
             self.whole[key] = tile
             b.declare(tile)
             with b.when(conjoin(facts.at_least_one(piece.valid_rows), facts.at_least_one(piece.valid_cols))):
@@ -276,7 +277,7 @@ class _CubeSelection:
     def _start(self, chain: ProductChain) -> None:
         """Allocate the L0C buffer of an empty chain."""
         one = self._first(chain)
-        self.accs[chain.id] = self.rooms.at(chain.id, one.rows, one.cols, chain.dtype, chain.name, tp.Space.L0C)
+        self.accs[chain.id] = self.buffers.at(chain.id, one.rows, one.cols, chain.dtype, chain.name, tp.Space.L0C)
         block = self._block(chain)
         if self._known_here(block):
             self.b.declare(self._acc(chain, block.valid_rows, block.valid_cols))
@@ -346,7 +347,7 @@ class _CubeSelection:
         with self.b.when(conjoin(conjoin(self._some(block.valid_rows), self._some(block.valid_cols)), terms)):
             acc = self._acc(chain, block.valid_rows, block.valid_cols)
             self.b.declare(acc)
-            ProductBlock(self.b, self.facts, self.rooms, one, block, self._chunk(one), self.whole, self.starts).emit(acc, depth, fresh)
+            ProductBlock(self.b, self.facts, self.buffers, one, block, self._chunk(one), self.whole, self.starts).emit(acc, depth, fresh)
 
     def _chunk(self, one: Blocked) -> int:
         return next(chunk for at, chunk in self.part.residence.chunks.items() if self.part.blocked[at] is one)

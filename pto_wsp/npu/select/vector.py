@@ -95,8 +95,8 @@ def tidy(program: tp.TileProgram) -> tp.TileProgram:
     """Return the program without scalars, tiles and on-chip buffers that nothing uses."""
     declared = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.BindTile)}
     tiles = tuple(tile for tile in program.tiles if tile.id in declared)
-    lying = {tile.room for tile in tiles}
-    program = replace(program, tiles=tiles, rooms=tuple(room for room in program.rooms if room.id in lying))
+    lying = {tile.buffer for tile in tiles}
+    program = replace(program, tiles=tiles, buffers=tuple(buffer for buffer in program.buffers if buffer.id in lying))
     while (body := _without_unused(program)) != program.body:
         program = replace(program, body=body)
     return program
@@ -343,7 +343,7 @@ class _VectorSelection:
                 b.values[result.id] = copy_tile(b, held, result.name or f"{buffer.name}_then") if result.id in self.state.copied else held
             case k.Write(buffer, value):
                 into, held = b.buffers[buffer.id], b.held(value)
-                if held.room != into.room:
+                if held.buffer != into.buffer:
                     copy(b, into, held.part(into.valid_rows, into.valid_cols))
             case k.For():
                 start, stop, step = (b.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
@@ -405,5 +405,5 @@ class _VectorSelection:
         into, b.target = b.target, None
         dtype = stmt.result.type.dtype
         held = round_result(b, held, dtype, in_range=stmt.op in WRAPPED or dtype in find(stmt.op).keeps_range)
-        kept = {other.room for other in b.buffers.values()} - ({into.room} if into is not None else set())
-        return copy_tile(b, held, f"{held.name}_then") if held.room in kept else held
+        kept = {other.buffer for other in b.buffers.values()} - ({into.buffer} if into is not None else set())
+        return copy_tile(b, held, f"{held.name}_then") if held.buffer in kept else held

@@ -31,13 +31,13 @@ SELF_ORDERED = frozenset({Pipe.S, Pipe.M})       # pipes whose instructions each
 
 @dataclass(frozen=True, slots=True)
 class PipeNeed:
-    """Pipe `first` completes its work up to child `start` before pipe `then` starts child `end`, `turns` iterations later."""
+    """Pipe `first` completes its work up to child `start` before pipe `then` starts child `end`, `distance` iterations later."""
 
     start: int
     first: Pipe
     end: int
     then: Pipe
-    turns: int = 0
+    distance: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +83,25 @@ class Inner:
 _LEAF = Inner()
 
 
-def find_needs(touched: Sequence[Sequence[Touch]], loop: For | None, turns: int, inner: Mapping[int, Inner]) -> tuple[PipeNeed, ...]:
-    """Return the needs among children by the memory they touch; in a loop, across up to `turns` iterations too.
+def find_needs(touched: Sequence[Sequence[Touch]], loop: For | None, iterations: int, inner: Mapping[int, Inner]) -> tuple[PipeNeed, ...]:
+    """Return the needs among children by the memory they touch; in a loop, across up to `iterations` iterations too.
 
     For every place, the last touch of each pipe is kept: earlier ones follow from the last one, as a pipe runs in order.
     """
     n = len(touched)
     last: dict[Place, dict[tuple[Pipe, bool, int | None], list[int]]] = {}
     latest: dict[tuple[int, Pipe, Pipe, int], int] = {}
-    for turn in range(turns + 1):
+    for iteration in range(iterations + 1):
         for at, touches in enumerate(touched):
-            here = [(touch, touch.in_turn(loop, turn)) for touch in touches]
-            if turn == turns:
+            here = [(touch, touch.in_iteration(loop, iteration)) for touch in touches]
+            if iteration == iterations:
                 for touch, place in here:
-                    _meet(touch, place, turn * n + at, n, last, inner, latest)
+                    _meet(touch, place, iteration * n + at, n, last, inner, latest)
             for touch, place in here:
                 before = last.setdefault(place, {}).setdefault((touch.pipe, touch.writes, touch.home), [])
                 if not inner.get(at, _LEAF).ends:
                     before.clear()          # the earlier touches of this pipe come before this one anyway
-                before.append(turn * n + at)
+                before.append(iteration * n + at)
     return tuple(PipeNeed(start, first, end, then, away) for (end, first, then, away), start in latest.items())
 
 
@@ -167,13 +167,13 @@ class Graph:
         period = PARTS * self.n
         while todo:
             pipe = todo.pop()
-            for (first, then, turns, _), edges in self.edges.items():
-                if first is not pipe or (leap and turns not in (0, leap)):
+            for (first, then, iterations, _), edges in self.edges.items():
+                if first is not pipe or (leap and iterations not in (0, leap)):
                     continue
                 target = self._first(edges, usable[pipe], period, not leap)
                 if target is None:
                     continue
-                target += turns * period
+                target += iterations * period
                 if target < reached.get(then, target + 1):
                     reached[then] = target
                 if target < usable.get(then, target + 1):
@@ -183,8 +183,8 @@ class Graph:
 
     def _first(self, edges: Sequence[tuple[int, int, Guard]], at: int, period: int, onwards: bool) -> int | None:
         """Return the position at which the first flag set at or after `at` is awaited; `onwards`: look in the next iteration too."""
-        turn = max(0, at // period) if self.repeats and period else 0
-        for ahead in (turn, turn + 1) if self.repeats and onwards else (turn,):
+        iteration = max(0, at // period) if self.repeats and period else 0
+        for ahead in (iteration, iteration + 1) if self.repeats and onwards else (iteration,):
             index = bisect_left(edges, at - ahead * period, key=lambda one: one[0])
             if index < len(edges):
                 return edges[index][1] + ahead * period
@@ -201,13 +201,13 @@ class Graph:
     def _follows(self, need: PipeNeed, behind: int, front: int) -> bool:
         at = PARTS * need.start + behind
 
-        def known(turns: int, leap: int = 0) -> bool:
-            limit = PARTS * (need.end + turns * self.n) + front
+        def known(iterations: int, leap: int = 0) -> bool:
+            limit = PARTS * (need.end + iterations * self.n) + front
             return self.reach(need.first, at, leap).get(need.then, limit + 1) <= limit
 
-        if need.turns >= 2 and self.parity:
-            return known(1) or known(need.turns, leap=need.turns)
-        return known(need.turns)
+        if need.distance >= 2 and self.parity:
+            return known(1) or known(need.distance, leap=need.distance)
+        return known(need.distance)
 
 
 _Key: TypeAlias = tuple[Pipe, Pipe, int, bool]      # pipes, iterations, and whether the guard comes from a loop inside
@@ -219,8 +219,8 @@ def _edge(guard: Guard) -> tuple[_Key, tuple[int, int, Guard]]:
             return (pipe, pipe, 0, False), (PARTS * gap - 1, PARTS * gap, guard)
         case Across(start, first, end, then):
             return (first, then, 0, True), (start, end, guard)
-        case PipeNeed(start, first, end, then, turns):
-            return (first, then, turns, False), (PARTS * start + AT_SET, PARTS * end + AT_WAIT, guard)
+        case PipeNeed(start, first, end, then, iterations):
+            return (first, then, iterations, False), (PARTS * start + AT_SET, PARTS * end + AT_WAIT, guard)
         case _:
             assert_never(guard)
 
@@ -237,7 +237,7 @@ def meet_needs(needs: Iterable[PipeNeed], graph: Graph) -> None:
         graph.add(barrier)
     for barrier in (one for one in barriers if one.pipe is not Pipe.V):     # flags that exist anyway may make these superfluous
         _drop_barrier(barrier, among, graph)
-    for flag in sorted(flags, key=lambda one: (-(one.end + one.turns * graph.n - one.start), _order(one))):
+    for flag in sorted(flags, key=lambda one: (-(one.end + one.distance * graph.n - one.start), _order(one))):
         graph.remove(flag)
         if not graph.implies(flag):
             graph.add(flag)
@@ -253,7 +253,7 @@ def _drop_barrier(barrier: PipeBarrier, among: Iterable[PipeNeed], graph: Graph)
 
 
 def _order(need: PipeNeed) -> tuple[int, int, int, str, str]:
-    return need.end, need.turns, need.start, need.first.value, need.then.value
+    return need.end, need.distance, need.start, need.first.value, need.then.value
 
 
 def _undominated(needs: Iterable[PipeNeed]) -> list[PipeNeed]:
@@ -261,7 +261,7 @@ def _undominated(needs: Iterable[PipeNeed]) -> list[PipeNeed]:
     kept: list[PipeNeed] = []
     latest: dict[tuple[Pipe, Pipe, int], int] = {}
     for need in sorted(needs, key=lambda one: (one.end, -one.start, _order(one))):
-        key = (need.first, need.then, need.turns)
+        key = (need.first, need.then, need.distance)
         if need.start > latest.get(key, -1):
             latest[key] = need.start
             kept.append(need)
@@ -269,7 +269,7 @@ def _undominated(needs: Iterable[PipeNeed]) -> list[PipeNeed]:
 
 
 def _stabs(barrier: PipeBarrier, need: PipeNeed) -> bool:
-    if need.turns:
+    if need.distance:
         return barrier.gap > need.start or barrier.gap <= need.end
     return need.start < barrier.gap <= need.end
 
@@ -278,9 +278,9 @@ def _barriers(among: Iterable[PipeNeed]) -> list[PipeBarrier]:
     """Return barriers that meet the needs within pipes, each as late as its first need allows (interval stabbing)."""
     chosen: list[PipeBarrier] = []
     latest: dict[Pipe, PipeBarrier] = {}
-    for need in sorted(among, key=lambda one: (one.turns, *_order(one))):
+    for need in sorted(among, key=lambda one: (one.distance, *_order(one))):
         # Needs within an iteration come first, by their ends: the latest barrier of the pipe is the one nearest to the end.
-        near = [one for one in chosen if one.pipe is need.first] if need.turns else [latest[need.first]] if need.first in latest else []
+        near = [one for one in chosen if one.pipe is need.first] if need.distance else [latest[need.first]] if need.first in latest else []
         if not any(_stabs(one, need) for one in near):
             latest[need.first] = PipeBarrier(need.end, need.first)
             chosen.append(latest[need.first])
@@ -340,7 +340,7 @@ def across_loop(child: int, flags: Iterable[PipeNeed], works: Works) -> list[Acr
     The flags are set once before the loop and awaited once after it, even if the loop has no iteration.
     """
     start, orderings = PARTS * child, []
-    for flag in (one for one in flags if one.turns):
+    for flag in (one for one in flags if one.distance):
         waits_first = flag.then not in works or flag.end <= works[flag.then][0]
         orderings.append(Across(start, flag.first, start + (AT_INSIDE if waits_first else AT_LEFT), flag.then))
         if flag.first not in works or flag.start >= works[flag.first][-1]:

@@ -6,7 +6,7 @@ a loop and used inside, or with copies used in alternation, is live for the whol
 
 `double_buffer` gives a buffer two copies if a loop passes it from one pipe to another (loads, stores, operands of the matrix unit):
 
-    room x                       room x, 2 copies
+    buffer x                       buffer x, 2 copies
     for j:                       for j:
         x = T[j]                     x (copy j % 2) = T[j]
         use x                        use x
@@ -45,7 +45,7 @@ class LiveRange:
     `branch`: its block is a side of a branch. `pipes`: the pipes that touch the buffer.
     """
 
-    room: tp.ChipBuffer
+    buffer: tp.ChipBuffer
     first: int
     last: int
     loops: tuple[tp.For, ...]
@@ -55,7 +55,7 @@ class LiveRange:
 
     def meets(self, other: LiveRange) -> bool:
         """Return whether both buffers are live at some step, in the same memory."""
-        return self.room.space is other.room.space and self.first <= other.last and other.first <= self.last
+        return self.buffer.space is other.buffer.space and self.first <= other.last and other.first <= self.last
 
 
 def lives_of(program: tp.TileProgram) -> tuple[LiveRange, ...]:
@@ -90,16 +90,16 @@ class _BufferUse:
 class _LiveRanges:
     program: tp.TileProgram
     tiles: dict[int, tp.TileView] = field(default_factory=dict)
-    rooms: dict[int, tp.ChipBuffer] = field(default_factory=dict)
+    buffers: dict[int, tp.ChipBuffer] = field(default_factory=dict)
     uses: dict[int, list[_BufferUse]] = field(default_factory=dict)
     homes: dict[int, list[_BlockRange]] = field(default_factory=dict)     # buffer -> the blocks that declare its tiles
     at: int = 0
 
     def found(self) -> tuple[LiveRange, ...]:
         self.tiles = {tile.id: tile for tile in self.program.tiles}
-        self.rooms = {room.id: room for room in self.program.rooms}
+        self.buffers = {buffer.id: buffer for buffer in self.program.buffers}
         self._visit(self.program.body, None, None)
-        return tuple(self._life(room) for room in self.program.rooms if room.id in self.uses)
+        return tuple(self._life(buffer) for buffer in self.program.buffers if buffer.id in self.uses)
 
     def _visit(self, body: Body, parent: _BlockRange | None, loop: tp.For | None) -> None:
         block = _BlockRange(parent, loop, self.at, self.at + sum(1 for _ in tp.steps(body)) - 1, self._exposed(body)[0])
@@ -108,7 +108,7 @@ class _LiveRanges:
             self.at += 1
             match step:
                 case tp.BindTile(tile):
-                    self.homes.setdefault(self.tiles[tile].room, []).append(block)
+                    self.homes.setdefault(self.tiles[tile].buffer, []).append(block)
                 case tp.For():
                     self._visit(step.body, block, step)
                 case tp.If():
@@ -119,7 +119,7 @@ class _LiveRanges:
             for use in tp.uses_of(step):
                 pipe = tp.pipe_of(step, self.program)
                 assert pipe is not None
-                self.uses.setdefault(self.tiles[use.tile].room, []).append(_BufferUse(at, block, pipe, step.span))
+                self.uses.setdefault(self.tiles[use.tile].buffer, []).append(_BufferUse(at, block, pipe, step.span))
 
     # -- upward-exposed reads
 
@@ -151,30 +151,30 @@ class _LiveRanges:
 
     def _of_step(self, step: tp.Step) -> tuple[frozenset[int], frozenset[int]]:
         scratch = _scratch(step)
-        reads = {self.tiles[use.tile].room for at, use in enumerate(tp.uses_of(step)) if use.access.reads and at not in scratch}
-        writes = {self.tiles[use.tile].room for use in tp.uses_of(step) if use.access is Access.WRITE and self._is_whole(use.tile)}
+        reads = {self.tiles[use.tile].buffer for at, use in enumerate(tp.uses_of(step)) if use.access.reads and at not in scratch}
+        writes = {self.tiles[use.tile].buffer for use in tp.uses_of(step) if use.access is Access.WRITE and self._is_whole(use.tile)}
         return frozenset(reads), frozenset(writes)
 
     def _is_whole(self, tile_id: int) -> bool:
         tile = self.tiles[tile_id]
-        return tile.offset == 0 and -(-tile.size_bytes // tp.ALIGN_BYTES) * tp.ALIGN_BYTES >= self.rooms[tile.room].size_bytes
+        return tile.offset == 0 and -(-tile.size_bytes // tp.ALIGN_BYTES) * tp.ALIGN_BYTES >= self.buffers[tile.buffer].size_bytes
 
     # -- live ranges
 
-    def _life(self, room: tp.ChipBuffer) -> LiveRange:
-        uses = self.uses[room.id]
-        paths = [block.path() for block in (*self.homes.get(room.id, ()), *(() if room.id in self.homes else (use.block for use in uses)))]
+    def _life(self, buffer: tp.ChipBuffer) -> LiveRange:
+        uses = self.uses[buffer.id]
+        paths = [block.path() for block in self.homes.get(buffer.id) or [use.block for use in uses]]
         common = [level[0] for level in zip(*paths, strict=False) if all(one is level[0] for one in level)]
-        while len(common) > 1 and room.id in common[-1].exposed:
+        while len(common) > 1 and buffer.id in common[-1].exposed:
             common.pop()
         home = common[-1]
         first, last = min(self._from_home(use, home)[0] for use in uses), max(self._from_home(use, home)[1] for use in uses)
         loops = [block for block in home.path() if block.loop is not None]
-        if room.copies > 1 and loops:
+        if buffer.copies > 1 and loops:
             first, last = loops[-1].first, loops[-1].last
         pipes = frozenset(use.pipe for use in uses)
         around = tuple(block.loop for block in loops if block.loop is not None)
-        return LiveRange(room, first, last, around, home.loop is None and home.parent is not None, pipes, tuple(use.span for use in uses))
+        return LiveRange(buffer, first, last, around, home.loop is None and home.parent is not None, pipes, tuple(use.span for use in uses))
 
     def _from_home(self, use: _BufferUse, home: _BlockRange) -> tuple[int, int]:
         """Return the steps of a use as seen from the home block: its own step, or the range of the outermost loop between."""
@@ -212,26 +212,26 @@ COPIES = 2
 
 def double_buffer(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
     """Return the program with two copies of the buffers that loops pass between pipes, in memories of known size."""
-    turns: dict[int, Scalar] = {}
+    rotation: dict[int, Scalar] = {}
     for life in lives_of(program):
-        bounded = arch.memory(life.room.space.value).usable_bytes is not None
+        bounded = arch.memory(life.buffer.space.value).usable_bytes is not None
         if bounded and life.loops and len(life.pipes) > 1 and Pipe.S not in life.pipes and _may_repeat(life.loops[-1]):
-            turns[life.room.id] = iteration_of(life.loops[-1])
-    rooms = tuple(replace(room, copies=COPIES) if room.id in turns else room for room in program.rooms)
-    return with_rotation(replace(program, rooms=rooms), turns)
+            rotation[life.buffer.id] = iteration_of(life.loops[-1])
+    buffers = tuple(replace(buffer, copies=COPIES) if buffer.id in rotation else buffer for buffer in program.buffers)
+    return with_rotation(replace(program, buffers=buffers), rotation)
 
 
-def with_rotation(program: tp.TileProgram, turns: dict[int, Scalar]) -> tp.TileProgram:
-    """Return the program with declarations of tiles at the copies that `turns` gives, by buffer; other buffers stay as they are."""
-    room_of = {tile.id: tile.room for tile in program.tiles}
+def with_rotation(program: tp.TileProgram, rotation: dict[int, Scalar]) -> tp.TileProgram:
+    """Return the program with declarations of tiles at the copies that `rotation` gives, by buffer; other buffers stay as they are."""
+    buffer_of = {tile.id: tile.buffer for tile in program.tiles}
 
     def changed(body: tuple[tp.Step, ...]) -> tuple[tp.Step, ...]:
         return tuple(one(step) for step in body)
 
     def one(step: tp.Step) -> tp.Step:
         match step:
-            case tp.BindTile(tile) if room_of[tile] in turns:
-                return replace(step, turn=turns[room_of[tile]])
+            case tp.BindTile(tile) if buffer_of[tile] in rotation:
+                return replace(step, iteration=rotation[buffer_of[tile]])
             case tp.For():
                 return replace(step, body=changed(step.body))
             case tp.If():
@@ -242,10 +242,10 @@ def with_rotation(program: tp.TileProgram, turns: dict[int, Scalar]) -> tp.TileP
     return replace(program, body=changed(program.body))
 
 
-def without_copies(program: tp.TileProgram, room_id: int) -> tp.TileProgram:
+def without_copies(program: tp.TileProgram, buffer_id: int) -> tp.TileProgram:
     """Return the program with a single copy of a buffer."""
-    rooms = tuple(replace(room, copies=1) if room.id == room_id else room for room in program.rooms)
-    return with_rotation(replace(program, rooms=rooms), {room_id: Const(0)})
+    buffers = tuple(replace(buffer, copies=1) if buffer.id == buffer_id else buffer for buffer in program.buffers)
+    return with_rotation(replace(program, buffers=buffers), {buffer_id: Const(0)})
 
 
 def _may_repeat(loop: tp.For) -> bool:
@@ -275,15 +275,15 @@ def drop_unused(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
                 return step
 
     tiles = tuple(tile for tile in program.tiles if tile.id in used)
-    homes = {tile.room for tile in tiles}
-    return replace(program, body=kept(program.body), tiles=tiles, rooms=tuple(room for room in program.rooms if room.id in homes))
+    homes = {tile.buffer for tile in tiles}
+    return replace(program, body=kept(program.body), tiles=tiles, buffers=tuple(buffer for buffer in program.buffers if buffer.id in homes))
 
 
 def verify_after_drop_unused(program: tp.TileProgram) -> None:
-    """Every tile is used, and every room has one."""
+    """Every tile is used, and every buffer has one."""
     used = {use.tile for step in tp.steps(program.body) for use in tp.uses_of(step)}
     assert {tile.id for tile in program.tiles} == used
-    assert {room.id for room in program.rooms} == {tile.room for tile in program.tiles}
+    assert {buffer.id for buffer in program.buffers} == {tile.buffer for tile in program.tiles}
 
 
 # -- addresses -------------------------------------------------------------------------------------
@@ -298,29 +298,29 @@ def plan_memory(program: TileProgram, arch: Arch) -> TileProgram:
 
     Raises: K110 if the buffers do not fit with one copy each.
     """
-    rooms = tuple(replace(room, size_bytes=_round(room.size_bytes, room.space)) for room in program.rooms)
-    program = replace(program, rooms=rooms)
+    buffers = tuple(replace(buffer, size_bytes=_round(buffer.size_bytes, buffer.space)) for buffer in program.buffers)
+    program = replace(program, buffers=buffers)
     addresses: dict[int, int] = {}
     lives = lives_of(program)
     for space in Space:
         program, lives, placed = _fit_copies(program, lives, space, arch)
         addresses |= placed
-    return replace(program, rooms=tuple(replace(room, address=addresses[room.id]) for room in program.rooms))
+    return replace(program, buffers=tuple(replace(buffer, address=addresses[buffer.id]) for buffer in program.buffers))
 
 
 def verify_after_plan_memory(program: TileProgram) -> None:
-    """Every room has an address that is aligned, and rooms that live at the same time do not overlap."""
+    """Every buffer has an address that is aligned, and buffers that live at the same time do not overlap."""
     lives = lives_of(program)
     for at, life in enumerate(lives):
-        start, stop = _bytes_of(life.room)
-        assert start % _ALIGN[life.room.space] == 0, life.room
-        assert not any(life.meets(other) and start < _bytes_of(other.room)[1] and _bytes_of(other.room)[0] < stop
-                       for other in lives[:at]), life.room
+        start, stop = _bytes_of(life.buffer)
+        assert start % _ALIGN[life.buffer.space] == 0, life.buffer
+        assert not any(life.meets(other) and start < _bytes_of(other.buffer)[1] and _bytes_of(other.buffer)[0] < stop
+                       for other in lives[:at]), life.buffer
 
 
-def _bytes_of(room: ChipBuffer) -> tuple[int, int]:
-    assert room.address is not None, room
-    return room.address, room.address + room.size_bytes * room.copies
+def _bytes_of(buffer: ChipBuffer) -> tuple[int, int]:
+    assert buffer.address is not None, buffer
+    return buffer.address, buffer.address + buffer.size_bytes * buffer.copies
 
 
 def _fit_copies(program: TileProgram, lives: tuple[LiveRange, ...], space: Space,
@@ -328,26 +328,26 @@ def _fit_copies(program: TileProgram, lives: tuple[LiveRange, ...], space: Space
     """Return the program with as many copies as fit into a memory, its live ranges, and the addresses of the memory's buffers."""
     limit = arch.memory(space.value).usable_bytes
     while True:
-        here = [life for life in lives if life.room.space is space]
+        here = [life for life in lives if life.buffer.space is space]
         for place in (_side_by_side, _best_fit):
             placed = place(here)
             if limit is None or _end(placed, here) <= limit:
                 return program, lives, placed
-        copied = [life for life in here if life.room.copies > 1]
+        copied = [life for life in here if life.buffer.copies > 1]
         if not copied:
             raise _too_much(program, here, max(_end(placed, here), 0), limit or 0, arch)
         full = tuple(alive(tuple(copied), _peak_step(here))) or copied
-        dropped = min(full, key=lambda life: (len(life.loops), not life.branch, -life.room.size_bytes, life.room.id))
-        program = without_copies(program, dropped.room.id)
+        dropped = min(full, key=lambda life: (len(life.loops), not life.branch, -life.buffer.size_bytes, life.buffer.id))
+        program = without_copies(program, dropped.buffer.id)
         lives = lives_of(program)
 
 
 def _end(placed: dict[int, int], lives: Sequence[LiveRange]) -> int:
-    return max((placed[life.room.id] + _size(life) for life in lives), default=0)
+    return max((placed[life.buffer.id] + _size(life) for life in lives), default=0)
 
 
 def _size(life: LiveRange) -> int:
-    return life.room.size_bytes * life.room.copies
+    return life.buffer.size_bytes * life.buffer.copies
 
 
 def _round(size: int, space: Space) -> int:
@@ -357,7 +357,7 @@ def _round(size: int, space: Space) -> int:
 def _side_by_side(lives: Sequence[LiveRange]) -> dict[int, int]:
     placed, end = {}, 0
     for life in lives:
-        placed[life.room.id] = end
+        placed[life.buffer.id] = end
         end += _size(life)
     return placed
 
@@ -366,9 +366,9 @@ def _best_fit(lives: Sequence[LiveRange]) -> dict[int, int]:
     """Return addresses by best fit: largest buffer first, each into the smallest gap between buffers live at the same time."""
     placed: dict[int, int] = {}
     done: list[LiveRange] = []
-    for life in sorted(lives, key=lambda one: (-_size(one), one.first, one.room.id)):
-        taken = sorted((placed[other.room.id], placed[other.room.id] + _size(other)) for other in done if life.meets(other))
-        placed[life.room.id] = best_gap(_size(life), taken)
+    for life in sorted(lives, key=lambda one: (-_size(one), one.first, one.buffer.id)):
+        taken = sorted((placed[other.buffer.id], placed[other.buffer.id] + _size(other)) for other in done if life.meets(other))
+        placed[life.buffer.id] = best_gap(_size(life), taken)
         done.append(life)
     return placed
 
@@ -386,14 +386,14 @@ def _too_much(program: TileProgram, lives: Sequence[LiveRange], end: int, limit:
     newest = max(there, key=lambda life: life.first)
     needed = peak if peak > limit else end
     return CapacityError(
-        f"kernel `{program.name}` needs {needed} bytes of {newest.room.space.value}, more than {arch.name} has", newest.spans[0],
+        f"kernel `{program.name}` needs {needed} bytes of {newest.buffer.space.value}, more than {arch.name} has", newest.spans[0],
         expected=f"at most {limit} bytes at any time", found=f"{needed} bytes at line {newest.spans[0].line}",
         help=_advice(program, there, limit),
-        notes=(f"who lives in {newest.room.space.value} then:", *(_tenant(program, life) for life in there)))
+        notes=(f"who lives in {newest.buffer.space.value} then:", *(_tenant(program, life) for life in there)))
 
 
 def _shape(program: TileProgram, life: LiveRange) -> tuple[int, int, str]:
-    tile = max((tile for tile in program.tiles if tile.room == life.room.id), key=lambda tile: (tile.size_bytes, -tile.id))
+    tile = max((tile for tile in program.tiles if tile.buffer == life.buffer.id), key=lambda tile: (tile.size_bytes, -tile.id))
     return tile.rows, tile.cols, str(tile.dtype)
 
 
@@ -401,14 +401,14 @@ def _tenant(program: TileProgram, life: LiveRange) -> str:
     rows, cols, dtype = _shape(program, life)
     first, last = min(span.line for span in life.spans), max(span.line for span in life.spans)
     lines = f"line {first}" + (f" to {last}" if last != first else "")
-    return f"{_size(life):>8}  {life.room.name:<12} [{rows}, {cols}] {dtype}  {lines}"
+    return f"{_size(life):>8}  {life.buffer.name:<12} [{rows}, {cols}] {dtype}  {lines}"
 
 
 def _advice(program: TileProgram, there: Sequence[LiveRange], limit: int) -> str:
     """Return the help text: the factor by which tiles must shrink, with the largest as the example."""
     factor = 2
-    while sum(_round(-(-_size(life) // factor), life.room.space) for life in there) > limit and factor < 1 << 20:
+    while sum(_round(-(-_size(life) // factor), life.buffer.space) for life in there) > limit and factor < 1 << 20:
         factor *= 2
     rows, cols, _ = _shape(program, there[0])
     smaller = [rows // factor, cols] if rows >= factor and rows % factor == 0 else [rows, max(1, cols // factor)]
-    return f"tiles of 1/{factor} of the elements fit, e.g. `{there[0].room.name}` as {smaller} instead of [{rows}, {cols}]"
+    return f"tiles of 1/{factor} of the elements fit, e.g. `{there[0].buffer.name}` as {smaller} instead of [{rows}, {cols}]"

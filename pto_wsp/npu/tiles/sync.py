@@ -103,14 +103,15 @@ def give_events(blocks: Sequence[BlockGuards], owned: Collection[tuple[Pipe, Pip
     users: dict[tuple[Pipe, Pipe], list[list[Flag]]] = {}
     order = {id(block): at for at, block in enumerate(blocks)}
     flags = [flag for block in blocks for flag in block.flags if flag.event < 0 and not flag.meets]
-    for flag in sorted(flags, key=lambda one: (-one.block.depth, not one.need.turns, order[id(one.block)], one.need.start, one.need.end)):
+    for flag in sorted(flags, key=lambda one: (-one.block.depth, not one.need.distance, order[id(one.block)], one.need.start,
+                                               one.need.end)):
         pair = flag.need.first, flag.need.then
         copies = copies_of(flag)
         first = 1 + max((event for *pipes, event in owned if tuple(pipes) == pair), default=-1)
         event = None if copies is None else _free(users.setdefault(pair, [[] for _ in range(_EVENTS)]), flag, copies, first)
         if copies is None or event is None:
             flag.meets = True
-            without |= {(flag.block.key, flag.need)} if flag.need.turns else set()
+            without |= {(flag.block.key, flag.need)} if flag.need.distance else set()
             continue
         flag.event, flag.copies = event, copies
         for used in users[pair][event:event + copies]:
@@ -127,29 +128,29 @@ def copies_of(flag: Flag) -> int | None:
     while block.loop is None:
         assert block.parent is not None
         block, child, _ = block.parent
-    for copies in (need.turns,) if need.turns else (1, 2):
+    for copies in (need.distance,) if need.distance else (1, 2):
         if child is not None:
             if _reaches(block.graph, need.then, PARTS * child + AT_LEFT, need.first, PARTS * child + AT_WAIT, copies):
                 return copies
-        elif _reaches(block.graph, need.then, PARTS * need.end + AT_WAIT, need.first, PARTS * need.start + AT_SET, copies - need.turns):
+        elif _reaches(block.graph, need.then, PARTS * need.end + AT_WAIT, need.first, PARTS * need.start + AT_SET, copies - need.distance):
             return copies
     return None
 
 
-def _reaches(graph: Graph, start: Pipe, at: int, then: Pipe, where: int, turns: int) -> bool:
-    """Return whether pipe `then` at `where`, `turns` iterations later, surely follows pipe `start` at `at`."""
+def _reaches(graph: Graph, start: Pipe, at: int, then: Pipe, where: int, iterations: int) -> bool:
+    """Return whether pipe `then` at `where`, `iterations` iterations later, surely follows pipe `start` at `at`."""
     period = PARTS * graph.n
-    if turns >= 2 and graph.parity:
+    if iterations >= 2 and graph.parity:
         return (_reaches(graph, start, at, then, where, 1)
-                or graph.reach(start, at, leap=turns).get(then, where + turns * period + 1) <= where + turns * period)
-    return graph.reach(start, at).get(then, where + turns * period + 1) <= where + turns * period
+                or graph.reach(start, at, leap=iterations).get(then, where + iterations * period + 1) <= where + iterations * period)
+    return graph.reach(start, at).get(then, where + iterations * period + 1) <= where + iterations * period
 
 
 def _free(users: list[list[Flag]], flag: Flag, copies: int, first: int) -> int | None:
     unused = [event for event in range(first, _EVENTS - copies + 1) if not any(users[event:event + copies])]
     if unused:
         return unused[0]
-    if flag.need.turns or copies > 1:
+    if flag.need.distance or copies > 1:
         return None
     return next((event for event, others in enumerate(users) if event >= first and all(_shares(other, flag) for other in others)), None)
 
@@ -157,7 +158,7 @@ def _free(users: list[list[Flag]], flag: Flag, copies: int, first: int) -> int |
 def _shares(other: Flag, flag: Flag) -> bool:
     """Return whether a flag may share the event of an earlier flag of the same block."""
     block = flag.block
-    if other.block is not block or other.need.turns or other.copies > 1 or other.need.end > flag.need.start:
+    if other.block is not block or other.need.distance or other.copies > 1 or other.need.end > flag.need.start:
         return False
     first, then = flag.need.first, flag.need.then
     again = block.loop is None or _reaches(block.graph, then, PARTS * flag.need.end + AT_WAIT, first,
@@ -235,13 +236,13 @@ class _SyncPlanner:
                 case _:
                     pass
         block.works = _works(touched)
-        copies = max((room.copies for room in self.program.rooms), default=1)
+        copies = max((buffer.copies for buffer in self.program.buffers), default=1)
         needs = find_needs(touched, loop, 0 if loop is None else max(copies, 1), inner)
         meet_needs(_move_past_leaves(needs, body), graph)
         block.says = inside(graph, block.works, inner)
         block.flags = [Flag(guard, block) for guard in graph.guards if isinstance(guard, PipeNeed)]
         for flag in block.flags:
-            flag.meets = flag.need.turns > 0 and ((block.key, flag.need) in self.meetings or copies_of(flag) is None)
+            flag.meets = flag.need.distance > 0 and ((block.key, flag.need) in self.meetings or copies_of(flag) is None)
         if parent is None:
             block.flags += _drains(body, touched, block)
         return block
@@ -309,7 +310,8 @@ def _emit_guards(block: BlockGuards) -> Iterator[tp.Step]:
         match step:
             case tp.For():
                 inner = block.inner[at, 0]
-                held = [] if block.repeating else [flag for one in _all(inner) for flag in one.flags if flag.need.turns and not flag.meets]
+                held = [] if block.repeating else [flag for one in _all(inner) for flag in one.flags
+                                                   if flag.need.distance and not flag.meets]
                 yield from (tp.SetFlag(*_ends(flag), Const(flag.event + copy), here) for flag in held for copy in range(flag.copies))
                 yield replace(step, body=tuple(_emit_guards(inner)))
                 yield from (tp.WaitFlag(*_ends(flag), Const(flag.event + copy), here) for flag in held for copy in range(flag.copies))

@@ -121,15 +121,15 @@ class Touch:
     home: int | None
     copy_bytes: int = 0              # distance between copies
     copies: int = 1
-    turn: Scalar = Const(0)
+    iteration: Scalar = Const(0)
 
-    def in_turn(self, loop: tp.For | None, at: int) -> Place:
+    def in_iteration(self, loop: tp.For | None, at: int) -> Place:
         """Return the place in iteration `at` of the loop whose body the block is."""
         place = self.place
         if isinstance(place, Stretch):
             if self.copies == 1:
                 return place
-            if loop is not None and self.turn == iteration_of(loop):
+            if loop is not None and self.iteration == iteration_of(loop):
                 ahead = at % self.copies * self.copy_bytes
                 return Stretch(place.space, place.start + ahead, place.stop + ahead)
             return Stretch(place.space, place.start, place.stop + (self.copies - 1) * self.copy_bytes)
@@ -155,11 +155,11 @@ class Survey:
     declared: dict[int, tp.BindTile]
     names: dict[Var, Linear | None] = field(default_factory=dict)
     tiles: dict[int, tp.TileView] = field(default_factory=dict)
-    rooms: dict[int, tp.ChipBuffer] = field(default_factory=dict)
+    buffers: dict[int, tp.ChipBuffer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tiles = {tile.id: tile for tile in self.program.tiles}
-        self.rooms = {room.id: room for room in self.program.rooms}
+        self.buffers = {buffer.id: buffer for buffer in self.program.buffers}
         if self.loop is not None:
             self.names[self.loop.var] = Linear(frozenset({(self.loop.var, 1)}), 0)
 
@@ -195,20 +195,20 @@ class Survey:
 
     def _of_tile(self, arg: tp.TileArg, pipe: tp.Pipe, home: int | None) -> Touch:
         tile = self.tiles[arg.tile]
-        room, declare = self.rooms[tile.room], self.declared.get(arg.tile)
-        if declare is None or room.address is None:
+        buffer, declare = self.buffers[tile.buffer], self.declared.get(arg.tile)
+        if declare is None or buffer.address is None:
             raise InternalError(f"tile `{tile.name}` is used where it has no place", self.program.name)
         first, last = tile.offset, tile.offset + tile.size_bytes
         if isinstance(declare.shift, Const):
             first, last = first + int(declare.shift.value), last + int(declare.shift.value)
         else:
-            first, last = 0, room.size_bytes
-        copy = declare.turn
-        if isinstance(copy, Const) and room.copies > 1:
-            start = room.address + int(copy.value) % room.copies * room.size_bytes
-            return Touch(pipe, arg.access.writes, Stretch(room.space, start + first, start + last), home)
-        place = Stretch(room.space, room.address + first, room.address + last)
-        return Touch(pipe, arg.access.writes, place, home, room.size_bytes, room.copies, copy)
+            first, last = 0, buffer.size_bytes
+        copy = declare.iteration
+        if isinstance(copy, Const) and buffer.copies > 1:
+            start = buffer.address + int(copy.value) % buffer.copies * buffer.size_bytes
+            return Touch(pipe, arg.access.writes, Stretch(buffer.space, start + first, start + last), home)
+        place = Stretch(buffer.space, buffer.address + first, buffer.address + last)
+        return Touch(pipe, arg.access.writes, place, home, buffer.size_bytes, buffer.copies, copy)
 
     def _global(self, step: tp.Step, pipe: tp.Pipe, home: int | None) -> list[Touch]:
         match step:

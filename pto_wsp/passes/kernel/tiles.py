@@ -279,7 +279,7 @@ def _movable_statements(loop: k.For) -> frozenset[int]:
 
 
 def _follows(varying: frozenset[Scalar], stmt: k.Stmt) -> bool:
-    """Tell whether a statement evaluates a scalar that differs from turn to turn."""
+    """Tell whether a statement evaluates a scalar that differs between iterations."""
     return any(leaf in varying for node in scalars_of(stmt) for leaf in leaves(node))
 
 

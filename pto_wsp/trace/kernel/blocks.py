@@ -192,6 +192,6 @@ def check_buffers_change(body: tuple[k.Stmt, ...]) -> None:
         for stmt in walk(loop.body):
             if isinstance(stmt, k.Read) and stmt.buffer.id not in written | own:
                 name = stmt.buffer.name
-                raise BufferMisuseError(f"buffer `{name}` is read in a loop and never written: it holds its init in every turn", stmt.span,
-                                        help=f"write it in place: {name} += ..., or {name}[:] = ...; `{name} = ...` gives the name to "
-                                             "another value, and a constant is pto.full(shape, value, dtype)")
+                raise BufferMisuseError(f"buffer `{name}` is read in a loop and never written: it holds its init in every iteration",
+                                        stmt.span, help=f"write it in place: {name} += ..., or {name}[:] = ...; `{name} = ...` gives the "
+                                        "name to another value, and a constant is pto.full(shape, value, dtype)")

@@ -44,7 +44,7 @@ def range_(start: object, stop: object = None, step: object = 1) -> TileLoop:
         raise NumberError("`pto.range`: the step is not a number >= 1", here(), expected="a whole number >= 1",
                           found=print_scalar(bounds[2]))
     if most(s.sub(bounds[1], bounds[0])) is None:
-        raise LoopBoundError("`pto.range`: the number of turns comes from data and has no limit", here(),
+        raise LoopBoundError("`pto.range`: the number of iterations comes from data and has no limit", here(),
                              expected="bounds with a limit, which cycles are counted by",
                              found=f"{print_scalar(bounds[0])} .. {print_scalar(bounds[1])}",
                              help="say the most that it can be: n.min(64), n.min(table.shape[1]); and the least of a start: n.max(0)")
@@ -90,7 +90,7 @@ class _LoopIterator:
             return Symbolic(self._var)
         if not self._over:
             self._over = True
-            _check_carried(carried_variable(frame, frame.f_lasti, None, self._before), "loop", "in every turn")
+            _check_carried(carried_variable(frame, frame.f_lasti, None, self._before), "loop", "in every iteration")
             self._loop.trace.blocks.close_loop(self._var)
         raise StopIteration
 

@@ -327,7 +327,7 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
         except GeneratorExit:
             trace.abandoned = trace.abandoned or span_of(frame)
             raise
-        refuse_carried(carried_variable(walking, at, None, before), "loop", "in every turn")
+        refuse_carried(carried_variable(walking, at, None, before), "loop", "in every iteration")
         if otherwise:      # a single unpacked variable has raised before; enumerate and zip reach this point
             raise _takes_other_values(1, span)
     _close(trace, opened, frame, span, ordered=ordered)

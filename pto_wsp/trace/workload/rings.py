@@ -220,11 +220,11 @@ class _LoopAround:
 def token_number(trace: WorkloadTrace, ring: Ring, span: Span) -> s.Scalar:
     """Return how many buffers of a ring have been filled before, as an expression of the loops of the process.
 
-    Raises: W115 where the loops do not tell: an unordered loop, a condition, a loop whose length differs from turn to turn.
+    Raises: W115 where the loops do not tell: an unordered loop, a condition, a loop whose length differs between iterations.
     """
     def refuse(why: str, help: str) -> NoReturn:
         raise RingError(f"ring `{ring.name}` is filled {why}", span, expected="P.seq(...) loops, or with consume(ring), of the process "
-                           "itself, each as long in every turn", help=help)
+                           "itself, each as long in every iteration", help=help)
 
     begin = next((k + 1 for k in range(len(trace.scopes) - 1, -1, -1) if trace.scopes[k].is_pipe), 1)
     if begin == 1 and trace.called_in is not None:
@@ -249,6 +249,6 @@ def token_number(trace: WorkloadTrace, ring: Ring, span: Span) -> s.Scalar:
     variables = {leaf.id for each in around for leaf in s.leaves(each.number) if isinstance(leaf, s.Var)}
     for k, each in enumerate(around):
         if k and (each.count is None or any(isinstance(leaf, s.Var) and leaf.id in variables for leaf in s.leaves(each.count))):
-            refuse("in a loop whose length differs from turn to turn", "make one loop of the two: P.seq(total)")
+            refuse("in a loop whose length differs between iterations", "make one loop of the two: P.seq(total)")
         position = each.number if not k else s.add(s.mul(position, each.count or s.Const(1)), each.number)
     return position

@@ -31,7 +31,7 @@ def mistake():
 #      |
 #   16 |         state[:] = pto.tanh(state @ w)
 #      |                             ^^^^^^^^^
-#    = expected: at most 64 turns and 128 products in a loop that becomes a chain of tasks
-#    = found:    100 turns with 100 products in all, of the loop at circle_of_many_turns.py:15:5
-#    = help:     run several kernels in the workload, with P.seq, each with fewer turns, and keep the state in a tensor
+#    = expected: at most 64 iterations and 128 products in a loop that becomes a chain of tasks
+#    = found:    100 iterations with 100 products in all, of the loop at circle_of_many_turns.py:15:5
+#    = help:     run several kernels in the workload, with P.seq, each with fewer iterations, and keep the state in a tensor
 #    = note:     the vector core's share is at circle_of_many_turns.py:16:20

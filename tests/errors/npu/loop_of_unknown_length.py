@@ -34,4 +34,4 @@ def mistake():
 #      |         ^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    = expected: bounds that grow with the outer loop's variable, or stay
 #    = found:    range(0, i * i, 1)
-#    = help:     loop to a bound that is known, and skip turns with pto.when
+#    = help:     loop to a bound that is known, and skip iterations with pto.when

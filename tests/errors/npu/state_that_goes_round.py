@@ -33,5 +33,5 @@ def mistake():
 #      |                             ^^^^^^^^^
 #    = expected: a loop of constant bounds, which becomes a chain of tasks
 #    = found:    the loop at state_that_goes_round.py:15:5 runs as often as a task says
-#    = help:     give the loop constant bounds, or run one kernel a turn in the workload, with P.seq, and keep the state in a tensor
+#    = help:     give the loop constant bounds, or run one kernel an iteration in the workload, with P.seq, and keep the state in a tensor
 #    = note:     the vector core's share is at state_that_goes_round.py:16:20

@@ -76,18 +76,19 @@ def with_another_event(program: tp.TileProgram) -> Iterator[tuple[str, tp.TilePr
 
 
 def with_moved_rooms(program: tp.TileProgram) -> Iterator[tuple[str, tp.TileProgram]]:
-    """Shift the address of each room by one block either way, and by half a block."""
-    for room in program.rooms:
-        assert room.address is not None
+    """Shift the address of each buffer by one block either way, and by half a block."""
+    for buffer in program.buffers:
+        assert buffer.address is not None
         for distance in (-32, 32, 16):
-            moved = replace(room, address=room.address + distance)
-            rooms = tuple(moved if one.id == room.id else one for one in program.rooms)
-            yield f"{room.name} moved by {distance}", replace(program, rooms=rooms)
+            moved = replace(buffer, address=buffer.address + distance)
+            buffers = tuple(moved if one.id == buffer.id else one for one in program.buffers)
+            yield f"{buffer.name} moved by {distance}", replace(program, buffers=buffers)
 
 
 def with_neighbours_swapped(program: tp.TileProgram) -> Iterator[tuple[str, tp.TileProgram]]:
-    """Exchange the addresses of two rooms of different sizes."""
-    for one, two in zip(program.rooms, program.rooms[1:], strict=False):
+    """Exchange the addresses of two buffers of different sizes."""
+    for one, two in zip(program.buffers, program.buffers[1:], strict=False):
         if one.space is two.space and one.size_bytes * one.copies != two.size_bytes * two.copies:
             moved = {one.id: replace(one, address=two.address), two.id: replace(two, address=one.address)}
-            yield f"{one.name} and {two.name} exchanged", replace(program, rooms=tuple(moved.get(room.id, room) for room in program.rooms))
+            buffers = tuple(moved.get(buffer.id, buffer) for buffer in program.buffers)
+            yield f"{one.name} and {two.name} exchanged", replace(program, buffers=buffers)

@@ -38,12 +38,13 @@ STORE = tp.GmStore("x", 1, Const(0), Const(0), span=at(3))
 IN, OUT, DRAIN = flag(Pipe.MTE2, Pipe.V), flag(Pipe.V, Pipe.MTE3), flag(Pipe.MTE3, Pipe.S, 7)
 
 
-def program(*body: tp.Step, tiles: tuple[tp.TileView, ...] | None = None, rooms: tuple[tp.ChipBuffer, ...] | None = None) -> tp.TileProgram:
+def program(*body: tp.Step, tiles: tuple[tp.TileView, ...] | None = None,
+            buffers: tuple[tp.ChipBuffer, ...] | None = None) -> tp.TileProgram:
     """Return a program over two tiles [4, 64] f32."""
-    given_rooms = rooms or (tp.ChipBuffer(0, "a", tp.Space.UB, 1024, address=0), tp.ChipBuffer(1, "b", tp.Space.UB, 1024, address=1024))
+    given_buffers = buffers or (tp.ChipBuffer(0, "a", tp.Space.UB, 1024, address=0), tp.ChipBuffer(1, "b", tp.Space.UB, 1024, address=1024))
     given = tiles or tuple(tp.TileView(n, name, n, DType.F32, 4, 64, tp.Form.ROWS, Const(4), Const(64)) for n, name in enumerate("ab"))
     declared = tuple(tp.BindTile(tile.id) for tile in given)
-    return tp.TileProgram("k", Unit.VECTOR, (TensorParam("x", Role.INOUT, DType.F32),), (tp.ParamAccess(0, 1),), given_rooms, given,
+    return tp.TileProgram("k", Unit.VECTOR, (TensorParam("x", Role.INOUT, DType.F32),), (tp.ParamAccess(0, 1),), given_buffers, given,
                           (*declared, *body), span=at(1))
 
 
@@ -72,7 +73,7 @@ def test_a_family_that_is_not_known_leaves_instructions_open() -> None:
     ((LOAD, IN[1], EXP, *OUT, STORE, *DRAIN), "PIPE_V waits for a flag of PIPE_MTE2 that is not set"),
     ((LOAD, IN[0], *IN, EXP, *OUT, STORE, *DRAIN), "a flag from PIPE_MTE2 to PIPE_V is set twice"),
     ((tp.If(Binary(Op.LT, SOME, Const(3)), (LOAD, IN[0])), IN[1]), "the two sides of a branch leave different flags up"),
-    ((tp.For(J, Const(0), SOME, Const(1), (LOAD, IN[0])),), "a turn of the loop changes which flags are up"),
+    ((tp.For(J, Const(0), SOME, Const(1), (LOAD, IN[0])),), "an iteration of the loop changes which flags are up"),
     ((LOAD, IN[0], tp.Leave(Binary(Op.LT, SOME, Const(3))), IN[1]), "is up where the kernel may end"),
     ((LOAD, *flag(Pipe.MTE2, Pipe.V, 8)), "the event of a flag is not one of eight"),
     ((LOAD, *flag(Pipe.MTE2, Pipe.V, SOME)), "the event of a flag is not one of eight"),
@@ -156,16 +157,16 @@ def test_parameters_that_may_lie_on_the_same_elements_are_ordered() -> None:
 
 def test_a_hazard_in_a_later_turn_is_found() -> None:
     """Two copies, and flags set before the work that they speak of: the third turn loads over what the first may still read."""
-    rooms = tuple(replace(room, copies=2, address=2048 * room.id) for room in GOOD.rooms)
+    buffers = tuple(replace(buffer, copies=2, address=2048 * buffer.id) for buffer in GOOD.buffers)
     turn = Binary(Op.MOD, J, Const(2))
     filled = flag(Pipe.MTE2, Pipe.V, turn)
     free = flag(Pipe.V, Pipe.MTE2, turn)
     first = tuple(tp.SetFlag(Pipe.V, Pipe.MTE2, Const(n)) for n in (0, 1))
     last = tuple(tp.WaitFlag(Pipe.V, Pipe.MTE2, Const(n)) for n in (0, 1))
     body = (tp.BindTile(0, J), tp.BindTile(1, J), free[1], LOAD, *filled, tp.Barrier(Pipe.V), EXP, free[0])
-    assert refusal(program(*first, tp.For(J, Const(0), SOME, Const(1), body), *last, rooms=rooms)) == ""
+    assert refusal(program(*first, tp.For(J, Const(0), SOME, Const(1), body), *last, buffers=buffers)) == ""
     early = (*body[:6], free[0], *body[6:8])
-    assert "PIPE_MTE2 writes `a`" in refusal(program(*first, tp.For(J, Const(0), SOME, Const(1), early), *last, rooms=rooms))
+    assert "PIPE_MTE2 writes `a`" in refusal(program(*first, tp.For(J, Const(0), SOME, Const(1), early), *last, buffers=buffers))
 
 
 def test_a_hazard_in_a_branch_of_the_last_turn_is_found() -> None:
@@ -177,8 +178,8 @@ def test_a_hazard_in_a_branch_of_the_last_turn_is_found() -> None:
 # ---- places ----
 
 def moved(**changes: object) -> tp.TileProgram:
-    rooms = (GOOD.rooms[0], replace(GOOD.rooms[1], **changes))   # type: ignore[arg-type]
-    return replace(GOOD, rooms=rooms)
+    buffers = (GOOD.buffers[0], replace(GOOD.buffers[1], **changes))   # type: ignore[arg-type]
+    return replace(GOOD, buffers=buffers)
 
 
 @pytest.mark.parametrize(("made", "says"), [
@@ -196,7 +197,7 @@ def test_the_report_of_a_room_on_another() -> None:
     """Flags order all of it, but b is written where a is still wanted."""
     again = tp.Instr("TEXP", (tp.TileArg(1, WRITE), tp.TileArg(0, READ)), span=at(5))
     barrier = tp.Barrier(Pipe.V)
-    made = replace(program(LOAD, *IN, EXP, barrier, again, *OUT, STORE, *DRAIN), rooms=moved(address=0).rooms)
+    made = replace(program(LOAD, *IN, EXP, barrier, again, *OUT, STORE, *DRAIN), buffers=moved(address=0).buffers)
     assert refusal(made) == """\
 error[N203]: kernel `k`: `a` in UB is read after another tile was written over it
   --> k.py:5:1

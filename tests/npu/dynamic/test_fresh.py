@@ -76,7 +76,7 @@ def parts() -> Workload:
 @pytest.mark.slow
 @pytest.mark.parametrize("deps", [Deps.hybrid(), Deps.infer_bytes_overlap()], ids=["hybrid", "overlap"])
 def test_turns_without_an_order_stay_without_one(deps: Deps) -> None:
-    """Nothing of a turn of the loop waits for anything of another turn."""
+    """Nothing of an iteration of the loop waits for anything of another turn."""
     graph, _ = run_package(parts().task_graph(deps=deps))
     assert len(graph.tasks) == 4 * 7
     assert all(before // 7 == after // 7 for before, after in graph.edges())
@@ -84,7 +84,7 @@ def test_turns_without_an_order_stay_without_one(deps: Deps) -> None:
 
 @pytest.mark.slow
 def test_an_ordered_loop_follows_its_turns_though_nothing_is_shared() -> None:
-    """The tensor of a turn is not that of the turn before: their tasks have no data in common."""
+    """The tensor of a turn is not that of the iteration before: their tasks have no data in common."""
     X, Y = tensors("XY", 6, 8, 16)
 
     @workload

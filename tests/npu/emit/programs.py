@@ -49,20 +49,20 @@ def rms_rows() -> TileProgram:
             Instr("TADDS", (TileArg(3, WRITE), TileArg(3, READ), NumberArg(s.ParamScalar("eps", F32), F32))),
             Instr("TROWEXPANDDIV", (TileArg(1, WRITE), TileArg(0, READ), TileArg(2, READ))),
             GmStore("out", 1, const(0), const(0)))
-    rooms = (ChipBuffer(0, "x", Space.UB, 8192), ChipBuffer(1, "sq", Space.UB, 8192),
+    buffers = (ChipBuffer(0, "x", Space.UB, 8192), ChipBuffer(1, "sq", Space.UB, 8192),
              ChipBuffer(2, "stat", Space.UB, 64), ChipBuffer(3, "work", Space.UB, 8192))
     access = (ParamAccess(1, 2, cols=128), ParamAccess(1, 2, cols=128))
-    return TileProgram("rms_rows", Unit.VECTOR, (x, ScalarParamDecl("eps", F32), out), access, rooms, tiles, body)
+    return TileProgram("rms_rows", Unit.VECTOR, (x, ScalarParamDecl("eps", F32), out), access, buffers, tiles, body)
 
 
 def doubled_blocks() -> TileProgram:
-    """out[r, :] = x[r, :] + x[r, :] in blocks of 8 rows, in two rooms by turns; x is bound with every second column."""
+    """out[r, :] = x[r, :] + x[r, :] in blocks of 8 rows, in two buffers by turns; x is bound with every second column."""
     block = s.Var("block", 0)
     x, out = TensorParam("x", Role.IN, F32), TensorParam("out", Role.OUT, F32)
     tiles = (TileView(0, "t", 0, F32, 8, 16, Form.ROWS, const(8), const(16)),)
     row = s.mul(block, const(8))
     body = (For(block, const(0), s.binary(s.Op.FLOORDIV, s.ParamExtent("x", 0), const(8)), const(1),
-                 (BindTile(0, turn=block), GmLoad(0, "x", row, const(0)),
+                 (BindTile(0, iteration=block), GmLoad(0, "x", row, const(0)),
                   Instr("TADD", (TileArg(0, WRITE), TileArg(0, READ), TileArg(0, READ))), GmStore("out", 0, row, const(0)))),)
     return TileProgram("doubled_blocks", Unit.VECTOR, (x, out), (ParamAccess(0, 1, row_step=2), ParamAccess(0, 1)),
                        (ChipBuffer(0, "t", Space.UB, 512, copies=2),), tiles, body)
@@ -81,5 +81,5 @@ def product(turned: bool) -> TileProgram:
             Instr("TEXTRACT", (TileArg(3, WRITE), TileArg(1, READ), NumberArg(const(0), DType.I32), NumberArg(const(0), DType.I32))),
             Instr("TMATMUL", (TileArg(4, WRITE), TileArg(2, READ), TileArg(3, READ))), GmStore("out", 4, const(0), const(0)))
     spaces = (Space.L1, Space.L1, Space.L0A, Space.L0B, Space.L0C)
-    rooms = tuple(ChipBuffer(tile.id, tile.name, space, tile.size_bytes) for tile, space in zip(tiles, spaces, strict=True))
-    return TileProgram("product", Unit.CUBE, (a, b, out), (ParamAccess(0, 1),) * 3, rooms, tiles, body)
+    buffers = tuple(ChipBuffer(tile.id, tile.name, space, tile.size_bytes) for tile, space in zip(tiles, spaces, strict=True))
+    return TileProgram("product", Unit.CUBE, (a, b, out), (ParamAccess(0, 1),) * 3, buffers, tiles, body)

@@ -90,7 +90,7 @@ def blocked(a: In[Tensor], b: In[Tensor], out: Out[Tile[64, 96, F32]]) -> None:
 
 @kernel
 def running(a: In[Tensor], b: In[Tensor], out: Out[Tensor], n: Scalar[I32]) -> None:
-    """Stores the sum so far in every turn, two results at a time."""
+    """Stores the sum so far in every iteration, two results at a time."""
     one, two = pto.alloc((160, 160), F32, init=0), pto.alloc((160, 160), F32, init=0)
     for j in pto.range(n):
         rows, cols = pto.load(a, (0, j * 96), shape=(160, 96)), pto.load(b, (j * 96, 0), shape=(96, 160))

@@ -51,6 +51,6 @@ def test_sums_of_few_rows(family: str) -> None:
 def test_long_rows_do_not_grow_much(rows: int) -> None:
     cols = 16384 // rows // 64 * 64
     program = program_of(case(rows, cols, F32), "a2a3")
-    assert sum(room.size_bytes for room in program.rooms) < 3 * 4 * rows * cols
+    assert sum(buffer.size_bytes for buffer in program.buffers) < 3 * 4 * rows * cols
     sums = [step for step in tp.steps(program.body) if isinstance(step, tp.Instr) and step.name == "TROWSUM"]
     assert len(sums) == rows + 1

@@ -25,7 +25,7 @@ def separate(program: tp.TileProgram) -> tp.TileProgram:
 @dataclass
 class _Separated:
     program: tp.TileProgram
-    rooms: list[tp.ChipBuffer] = field(default_factory=list)
+    buffers: list[tp.ChipBuffer] = field(default_factory=list)
     tiles: dict[int, tp.TileView] = field(default_factory=dict)
     raw: dict[int, int] = field(default_factory=dict)       # a tile -> one that sees its bytes as a row of words
 
@@ -33,24 +33,25 @@ class _Separated:
         parts = parts_of(self.program)
         for tile in self.program.tiles:
             if tile.id not in parts:
-                self.rooms.append(tp.ChipBuffer(len(self.rooms), tile.name, self.program.space(tile.id), -(-tile.size_bytes // 32) * 32))
-                self.tiles[tile.id] = replace(tile, room=self.rooms[-1].id, offset=0)
+                size_bytes = -(-tile.size_bytes // 32) * 32
+                self.buffers.append(tp.ChipBuffer(len(self.buffers), tile.name, self.program.space(tile.id), size_bytes))
+                self.tiles[tile.id] = replace(tile, buffer=self.buffers[-1].id, offset=0)
         for tile in self.program.tiles:
             if tile.id in parts:
                 whole = self.tiles[parts[tile.id].whole]
                 offset = (parts[tile.id].row * whole.cols + parts[tile.id].col) * tile.dtype.nbytes
-                self.tiles[tile.id] = replace(tile, room=whole.room, offset=offset)   # of those that slide it is 0
+                self.tiles[tile.id] = replace(tile, buffer=whole.buffer, offset=offset)   # of those that slide it is 0
         ids = itertools.count(max(self.tiles, default=0) + 1)
         for tile in tuple(self.tiles.values()):
             if tile.form in (tp.Form.ROWS, tp.Form.COLUMN):
                 words = tile.size_bytes // 4
                 self.raw[tile.id] = next(ids)
-                self.tiles[self.raw[tile.id]] = tp.TileView(self.raw[tile.id], f"{tile.name}_raw", tile.room, DType.I32, 1, words,
+                self.tiles[self.raw[tile.id]] = tp.TileView(self.raw[tile.id], f"{tile.name}_raw", tile.buffer, DType.I32, 1, words,
                                                             tp.Form.ROWS, Const(1), Const(words), tile.offset)
         fills = [tp.Instr("TEXPANDS", (tp.TileArg(raw, tp.Access.WRITE), tp.NumberArg(Const(POISON), DType.I32)))
                  for tile, raw in self.raw.items() if tile not in parts]
         body = tuple(self.block((*fills, *part_views(self.program).body), frozenset()))
-        return replace(self.program, rooms=tuple(self.rooms), tiles=tuple(self.tiles.values()), body=body)
+        return replace(self.program, buffers=tuple(self.buffers), tiles=tuple(self.tiles.values()), body=body)
 
     def block(self, body: tuple[tp.Step, ...], declared: frozenset[int]) -> Iterator[tp.Step]:
         """Yield the steps with tiles declared where they are first used in their block."""

@@ -2,7 +2,7 @@
 
 Memory is cells of 32 bytes that hold numbers; an instruction writes to every cell of its results a number mixed from the cells that it
 reads. Pipe V has several instructions on the way, which read and write early or late; flags are up or down, and setting one that is
-up is a fault. `in_order` is the meaning: one step after the other, every room for itself.
+up is a fault. `in_order` is the meaning: one step after the other, every buffer for itself.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Issuer:
     leaf: Callable[[Scalar], Number]
     planned: bool
     vars: dict[Var, Number] = field(default_factory=dict)
-    copy: dict[int, int] = field(default_factory=dict)        # bytes from the start of the room
+    copy: dict[int, int] = field(default_factory=dict)        # bytes from the start of the buffer
     salt: int = 0
 
     def tasks(self) -> list[Task]:
@@ -62,9 +62,9 @@ class Issuer:
         for step in body:
             match step:
                 case tp.BindTile(tile, turn, shift):
-                    room = self.program.room(self.program.tile(tile).room)
-                    copy = self._value(turn) % room.copies if self.planned else 0
-                    self.copy[tile] = copy * room.size_bytes + self._value(shift)
+                    buffer = self.program.buffer(self.program.tile(tile).buffer)
+                    copy = self._value(turn) % buffer.copies if self.planned else 0
+                    self.copy[tile] = copy * buffer.size_bytes + self._value(shift)
                 case tp.Let(var, value):
                     self.vars[var] = self._value(value)
                 case tp.For(var, start, stop, by, inner):
@@ -115,12 +115,12 @@ class Issuer:
 
     def _cells(self, tile_id: int) -> list[Cell]:
         tile = self.program.tile(tile_id)
-        room = self.program.room(tile.room)
+        buffer = self.program.buffer(tile.buffer)
         first = self.copy[tile_id] + tile.offset
         if self.planned:
-            assert room.address is not None
-            first += room.address
-        home: Cell = (room.space.value,) if self.planned else (room.space.value, room.id)
+            assert buffer.address is not None
+            first += buffer.address
+        home: Cell = (buffer.space.value,) if self.planned else (buffer.space.value, buffer.id)
         return [(*home, at) for at in range(first // CELL_BYTES, -(-(first + tile.size_bytes) // CELL_BYTES))]
 
     def _rect(self, param: str, row: Scalar, col: Scalar, tile_id: int, turned: bool) -> list[Cell]:
@@ -150,7 +150,7 @@ def _outputs(memory: Memory) -> Result:
 
 
 def in_order(program: tp.TileProgram, leaf: Callable[[Scalar], Number]) -> Result:
-    """Return what the program leaves in global memory, and what it peeked at: one step after the other, rooms apart."""
+    """Return what the program leaves in global memory, and what it peeked at: one step after the other, buffers apart."""
     memory: Memory = {}
     for task in Issuer(program, leaf, planned=False).tasks():
         if task.kind == "work":

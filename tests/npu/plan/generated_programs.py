@@ -1,4 +1,4 @@
-"""Tile programs at random, as selection makes them: no addresses, no flags, one copy of every room.
+"""Tile programs at random, as selection makes them: no addresses, no flags, one copy of every buffer.
 
 Tiles are read only where something was written before; scratch is an operand of TROWSUM.
 """
@@ -30,7 +30,7 @@ class Maker:
         self.chance = random.Random(seed)
         self.left = steps
         self.cube = self.chance.random() < 0.3
-        self.rooms: list[tp.ChipBuffer] = []
+        self.buffers: list[tp.ChipBuffer] = []
         self.tiles: list[tp.TileView] = []
         self.n_vars = 0
 
@@ -41,16 +41,18 @@ class Maker:
             body = (*body, tile := self.tile(space, 1), self.load_or_make(tile.tile), self.store(tile.tile, []))
         params = tuple(TensorParam(name, role, F32) for name, role in _ROLES.items())
         access = tuple(tp.ParamAccess(0, 1) for _ in params)
-        return tp.TileProgram("drawn", Unit.CUBE if self.cube else Unit.VECTOR, params, access, tuple(self.rooms), tuple(self.tiles), body)
+        unit = Unit.CUBE if self.cube else Unit.VECTOR
+        return tp.TileProgram("drawn", unit, params, access, tuple(self.buffers), tuple(self.tiles), body)
 
     def tile(self, space: tp.Space, rows: int) -> tp.BindTile:
-        """Declare a tile in a room of its own, or a second one on the start of a room."""
+        """Declare a tile in a buffer of its own, or a second one on the start of a buffer."""
         forms = {tp.Space.UB: tp.Form.ROWS, tp.Space.L1: tp.Form.NZ, tp.Space.L0A: tp.Form.LEFT, tp.Space.L0B: tp.Form.RIGHT,
                  tp.Space.L0C: tp.Form.ACC}
         rows = rows if space is tp.Space.UB else 16
-        room = tp.ChipBuffer(len(self.rooms), f"r{len(self.rooms)}", space, rows * 64)
-        self.rooms.append(room)
-        self.tiles.append(tp.TileView(len(self.tiles), f"t{len(self.tiles)}", room.id, F32, rows, 16, forms[space], Const(rows), Const(16)))
+        buffer = tp.ChipBuffer(len(self.buffers), f"r{len(self.buffers)}", space, rows * 64)
+        self.buffers.append(buffer)
+        self.tiles.append(tp.TileView(len(self.tiles), f"t{len(self.tiles)}", buffer.id, F32, rows, 16, forms[space], Const(rows),
+                                      Const(16)))
         return tp.BindTile(len(self.tiles) - 1)
 
     def block(self, known: dict[int, bool], loops: list[Var], depth: int) -> tuple[tp.Step, ...]:
@@ -82,7 +84,7 @@ class Maker:
 
     def target(self, known: dict[int, bool], space: tp.Space) -> tuple[list[tp.Step], int]:
         """Return a tile to write, an old one or a new one."""
-        old = [tile for tile in known if self.rooms[self.tiles[tile].room].space is space]
+        old = [tile for tile in known if self.buffers[self.tiles[tile].buffer].space is space]
         if old and self.chance.random() < 0.5:
             return [], self.chance.choice(old)
         declare = self.tile(space, self.chance.choice((1, 2, 3)))
@@ -90,7 +92,7 @@ class Maker:
         return [declare], declare.tile
 
     def source(self, known: dict[int, bool], space: tp.Space) -> int | None:
-        old = [tile for tile, written in known.items() if written and self.rooms[self.tiles[tile].room].space is space]
+        old = [tile for tile, written in known.items() if written and self.buffers[self.tiles[tile].buffer].space is space]
         return self.chance.choice(old) if old else None
 
     def vector_work(self, known: dict[int, bool], loops: list[Var]) -> list[tp.Step]:

@@ -28,7 +28,7 @@ def scale(x: In[Tile[16, 128, F32]], y: Out[Tile[16, 128, F32]], by: Scalar[F32]
 
 @kernel
 def stream(x: In[Tensor], y: Out[Tensor], n: Scalar[DType.I32]) -> None:
-    """A loop that loads, computes and stores: every room between pipes has two copies."""
+    """A loop that loads, computes and stores: every buffer between pipes has two copies."""
     for j in pto.range(n):
         tile = pto.load(x, (j * 16, 0), shape=(16, 64))
         pto.store(y, tile * 2.0, (j * 16, 0))

@@ -97,7 +97,7 @@ def test_scopes_hold_the_statements_that_share_a_tensor() -> None:
 
 
 def test_a_task_that_writes_it_whole_makes_it() -> None:
-    """R by the first task; not S, which is written in part, not E, which turns of a loop write, not T, which its task reads too."""
+    """R by the first task; not S, which is written in part, not E, which iterations of a loop write, not T, which its task reads too."""
     R, E = (Tensor.empty((4, 8), F32, name) for name in "RE")
 
     def body() -> None:

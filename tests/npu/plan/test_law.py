@@ -21,8 +21,9 @@ ARCH = builtin_arch("ascend_910b")
 
 
 def tight(program: TileProgram) -> Arch:
-    """Return an arch with two thirds of what the program's rooms take side by side, so that they have to share."""
-    total = {memory.name: sum(room.size_bytes for room in program.rooms if room.space.value == memory.name) for memory in ARCH.memories}
+    """Return an arch with two thirds of what the program's buffers take side by side, so that they have to share."""
+    total = {memory.name: sum(buffer.size_bytes for buffer in program.buffers if buffer.space.value == memory.name)
+             for memory in ARCH.memories}
     memories = tuple(memory.model_copy(update={"capacity_bytes": max(total[memory.name] * 2 // 3, 1024), "reserved_bytes": 0})
                      for memory in ARCH.memories)
     return ARCH.model_copy(update={"memories": memories})

@@ -1,4 +1,4 @@
-"""Copies of rooms, their places, and flags, on programs small enough to say what they must be."""
+"""Copies of buffers, their places, and flags, on programs small enough to say what they must be."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ZERO = Const(0)
 
 def vector(body: tuple[tp.Step, ...], sizes: tuple[int, ...]) -> tp.TileProgram:
     """Return a program with a tile of [rows, 64] f32 for each number of rows."""
-    rooms = tuple(tp.ChipBuffer(at, f"r{at}", tp.Space.UB, rows * 256) for at, rows in enumerate(sizes))
+    buffers = tuple(tp.ChipBuffer(at, f"r{at}", tp.Space.UB, rows * 256) for at, rows in enumerate(sizes))
     tiles = tuple(tp.TileView(at, f"t{at}", at, DType.F32, rows, 64, tp.Form.ROWS, Const(rows), Const(64)) for at, rows in enumerate(sizes))
-    return tp.TileProgram("small", Unit.VECTOR, (), (), rooms, tiles, body)
+    return tp.TileProgram("small", Unit.VECTOR, (), (), buffers, tiles, body)
 
 
 def at(line: int) -> Span:
@@ -51,7 +51,7 @@ def small(size: int) -> Arch:
 
 
 def addresses(program: tp.TileProgram, arch: Arch = ARCH) -> dict[str, tuple[int | None, int]]:
-    return {room.name: (room.address, room.copies) for room in run_passes(program, arch, TILE_PROGRAM_PASSES).rooms}
+    return {buffer.name: (buffer.address, buffer.copies) for buffer in run_passes(program, arch, TILE_PROGRAM_PASSES).buffers}
 
 
 CHAIN = vector((*load(0, line=1), *compute(1, 0, 2), *compute(2, 1, 3), *compute(3, 2, 4), store(3, line=5)), (4, 4, 4, 4))
@@ -99,7 +99,7 @@ def test_a_loop_of_one_turn_and_a_memory_of_unknown_size_get_one_copy() -> None:
 
 
 def test_what_a_later_turn_reads_keeps_its_place_over_the_whole_loop() -> None:
-    """Declared in the loop only, but its first use there is to read what the turn before wrote."""
+    """Declared in the loop only, but its first use there is to read what the iteration before wrote."""
     carried = (*compute(1, 0), tp.Instr("TEXP", (tp.TileArg(0, WRITE), tp.TileArg(1, READ))))
     program = vector((tp.For(J, Const(0), Const(8), Const(1), (tp.BindTile(0), *carried, *load(2), *compute(3, 2), store(3))),),
                      (4, 4, 4, 4))

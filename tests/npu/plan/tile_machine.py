@@ -1,4 +1,4 @@
-"""Tile programs run in NumPy, as the instruction table means them: no addresses, no flags, every room its own bytes.
+"""Tile programs run in NumPy, as the instruction table means them: no addresses, no flags, every buffer its own bytes.
 
 It says what a selection computes without a compiler; the emulated headers of tests/npu run what is emitted.
 """
@@ -40,7 +40,7 @@ def run(program: tp.TileProgram, arrays: Mapping[str, Array], scalars: Mapping[s
 class _Machine:
     def __init__(self, program: tp.TileProgram, arrays: Mapping[str, Array], scalars: Mapping[str, int | float], family: str) -> None:
         self.program, self.arrays, self.scalars, self.family = program, arrays, scalars, family
-        self.rooms = {room.id: np.full(room.size_bytes, 0xcd, np.uint8) for room in program.rooms}
+        self.buffers = {buffer.id: np.full(buffer.size_bytes, 0xcd, np.uint8) for buffer in program.buffers}
         self.tiles = {tile.id: tile for tile in program.tiles}
         self.vars: dict[s.Var, int | float] = {}
         self.shifts: dict[int, int] = {}
@@ -65,8 +65,8 @@ class _Machine:
         tile = self.tiles[tile_id]
         start = tile.offset + self.shifts[tile_id]
         assert (start % 32 == 0 and tile.cols * tile.dtype.nbytes % 32 == 0) or tile.form is tp.Form.COLUMN, tile.name
-        raw = self.rooms[tile.room][start:start + tile.size_bytes]
-        assert raw.size == tile.size_bytes, f"{tile.name} leaves its room"
+        raw = self.buffers[tile.buffer][start:start + tile.size_bytes]
+        assert raw.size == tile.size_bytes, f"{tile.name} leaves its buffer"
         dtype = DType.U8 if tile.dtype is DType.BOOL else tile.dtype
         found: Array = raw.view(dtype.np).reshape(tile.rows, tile.cols)
         return found

@@ -28,7 +28,7 @@ class _Left(Exception):
 class _Run:
     program: tp.TileProgram
     args: Mapping[str, Array | int]
-    rooms: dict[int, Array] = field(default_factory=dict)           # what a tile of the room last held, padding included
+    buffers: dict[int, Array] = field(default_factory=dict)           # what a tile of the buffer last held, padding included
     variables: dict[s.Var, int] = field(default_factory=dict)
 
     def body(self, steps: tuple[tp.Step, ...]) -> None:
@@ -94,17 +94,17 @@ class _Run:
         return rows, cols, terms.astype(dtype)
 
     def blank(self, tile: int) -> Array:
-        """Forget what a room held and return its storage for a tile."""
+        """Forget what a buffer held and return its storage for a tile."""
         found = self.program.tile(tile)
-        room = self.program.room(found.room)
-        assert found.size_bytes <= room.size_bytes
-        self.rooms[found.room] = np.full((found.rows, found.cols), _POISON.get(found.dtype, np.nan), found.dtype.np)
-        return self.rooms[found.room]
+        buffer = self.program.buffer(found.buffer)
+        assert found.size_bytes <= buffer.size_bytes
+        self.buffers[found.buffer] = np.full((found.rows, found.cols), _POISON.get(found.dtype, np.nan), found.dtype.np)
+        return self.buffers[found.buffer]
 
     def held(self, tile: int) -> Array:
-        """Return what a tile holds; its room was last written in the same shape."""
+        """Return what a tile holds; its buffer was last written in the same shape."""
         found = self.program.tile(tile)
-        kept = self.rooms[found.room]
+        kept = self.buffers[found.buffer]
         assert kept.shape == (found.rows, found.cols)
         return kept
 

@@ -183,7 +183,7 @@ def test_products_inside_a_loop_store_in_every_turn() -> None:
 
 @kernel
 def running(a: In[Tensor], b: In[Tensor], out: Out[Tensor]) -> None:
-    """Stores the sum so far in every turn, two results at a time."""
+    """Stores the sum so far in every iteration, two results at a time."""
     one, two = pto.alloc((160, 160), F32, init=0), pto.alloc((160, 160), F32, init=0)
     for j in pto.range(4):
         rows, cols = pto.load(a, (0, j * 96), shape=(160, 96)), pto.load(b, (j * 96, 0), shape=(96, 160))
@@ -198,7 +198,7 @@ def test_results_that_do_not_fit_together_are_computed_one_after_the_other() -> 
     sums = [a[:, :(j + 1) * 96] @ b[:(j + 1) * 96] for j in range(4)]
     expected = np.concatenate([np.concatenate([total, total.T], axis=1) for total in sums])
     program = check(cube_kernel(running, a=F32, b=F32, out=F32), {"a": a, "b": b, "out": np.zeros((640, 320), np.float32)}, expected)
-    assert sum(room.space.value == "L0C" for room in program.rooms) == 2
+    assert sum(buffer.space.value == "L0C" for buffer in program.buffers) == 2
 
 
 @kernel
@@ -298,7 +298,7 @@ def before(a: In[Tensor], b: In[Tile[16, 16, F32]], out: Out[Tile[16, 16, F32]],
 
 @pytest.mark.parametrize(("made", "message"), [
     (from_one, "`acc` starts from 1"), (chained, "multiplies what another product gave"), (from_memory, "starts from a tile in memory"),
-    (copied, "a tile is copied"), (filled, "outside its valid part"), (sometimes, "a turn of a loop that is known only at run time"),
+    (copied, "a tile is copied"), (filled, "outside its valid part"), (sometimes, "an iteration of a loop that is known only at run time"),
 ], ids=lambda value: getattr(value, "name", ""))
 def test_what_the_cube_core_cannot_do_is_refused_at_its_line(made: Kernel, message: str) -> None:
     with pytest.raises(CubeError, match=message) as refused:

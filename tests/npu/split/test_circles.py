@@ -110,7 +110,7 @@ def test_circles_of_nested_loops_are_opened_and_other_loops_stay(n: int) -> None
                 for at in pto.range(n):
                     acc += h @ pto.load(x, ((at + j) * S, 0), shape=(S, S))
                 h[:] = pto.relu(acc)
-            with pto.when(i > 0):                  # settled in each turn
+            with pto.when(i > 0):                  # settled in each iteration
                 h[:] = h @ w + 1
         pto.store(y, h)
 
@@ -180,7 +180,7 @@ def test_as_many_turns_as_are_allowed(turns: int, products: int) -> None:
 
 @pytest.mark.parametrize(("turns", "products"), [(65, 1), (43, 3)])
 def test_more_turns_are_refused(turns: int, products: int) -> None:
-    with pytest.raises(MixedKernelError, match=f"{turns} turns with {turns * products} products"):
+    with pytest.raises(MixedKernelError, match=f"{turns} iterations with {turns * products} products"):
         both(counted(turns, products), x=small(S, S), w=small(S, S), y=empty())
 
 

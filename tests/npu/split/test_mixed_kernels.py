@@ -303,7 +303,7 @@ def test_more_values_than_a_task_takes_tensors_cross_in_one() -> None:
 
 
 def test_products_of_a_loop_are_added_up_before_what_a_buffer_held() -> None:
-    """From a bias, and anew in each turn of an outer loop: one sum crosses for each of them."""
+    """From a bias, and anew in each iteration of an outer loop: one sum crosses for each of them."""
     @kernel
     def biased(a: In[Tensor], b: In[Tensor], bias: In[TILE], y: Out[Tensor]) -> None:
         acc = pto.alloc((S, S), F32, init=0)

@@ -10,7 +10,7 @@ def mistake(x: In[Tile[3, 4, DType.I32]], t: In[Tensor], n: Scalar[DType.I32], o
     pto.store(out, total)
 
 
-# error[K114]: `pto.range`: the number of turns comes from data and has no limit
+# error[K114]: `pto.range`: the number of iterations comes from data and has no limit
 #   --> bound_without_limit.py:8:14
 #     |
 #   8 |     for _ in pto.range(pto.item(x, 0, 0) + 1):

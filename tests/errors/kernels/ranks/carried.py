@@ -19,5 +19,5 @@ def mistake(x: In[Tile[4, 16, 64, F32]], y: Out[Tile[4, 16, 64, F32]]) -> None:
 #      |
 #   13 |         s = s + x
 #      |         ^
-#    = found:    a body that is traced once: `s` is read as it was before the loop, in every turn
+#    = found:    a body that is traced once: `s` is read as it was before the loop, in every iteration
 #    = help:     keep it in a buffer, made before the loop: held = pto.alloc((4, 16, 64), DType.F32); held[:] = s; then held[:] = ... in it

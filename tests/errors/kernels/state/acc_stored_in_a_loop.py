@@ -1,4 +1,4 @@
-"""A loop of the kernel stores in every turn."""
+"""A loop of the kernel stores in every iteration."""
 
 from pto_wsp import Acc, DType, In, Tile, pto
 

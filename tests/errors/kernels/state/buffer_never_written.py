@@ -14,7 +14,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
         pto.store(y, total)
 
 
-# error[K106]: buffer `acc` is read in a loop and never written: it holds its init in every turn
+# error[K106]: buffer `acc` is read in a loop and never written: it holds its init in every iteration
 #   --> buffer_never_written.py:13:17
 #      |
 #   13 |         total = acc + x

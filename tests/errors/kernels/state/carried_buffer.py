@@ -18,5 +18,5 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
 #      |
 #   12 |         acc = acc + x
 #      |         ^^^
-#    = found:    a body that is traced once: `acc` is read as it was before the loop, in every turn
+#    = found:    a body that is traced once: `acc` is read as it was before the loop, in every iteration
 #    = help:     write it in place: acc += ..., or acc[:] = ...

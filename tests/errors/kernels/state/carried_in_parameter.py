@@ -17,5 +17,5 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
 #      |
 #   11 |         x *= 2
 #      |         ^
-#    = found:    a body that is traced once: `x` is read as it was before the loop, in every turn
+#    = found:    a body that is traced once: `x` is read as it was before the loop, in every iteration
 #    = help:     keep it in a buffer, made before the loop: held = pto.alloc((4, 8), DType.F32); held[:] = x; then held[:] = ... in it

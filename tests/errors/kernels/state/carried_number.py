@@ -18,5 +18,5 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
 #      |
 #   12 |         count += 1
 #      |         ^^^^^
-#    = found:    a body that is traced once: `count` is read as it was before the loop, in every turn
+#    = found:    a body that is traced once: `count` is read as it was before the loop, in every iteration
 #    = help:     count with the loop's variable, or keep a [1, 1] buffer; a variable of the loop's own takes another name

@@ -26,5 +26,5 @@ def mistake() -> None:
 #      |
 #   21 |         total = total + 1
 #      |         ^^^^^
-#    = found:    a body that is traced once: `total` is read as it was before the loop, in every turn
+#    = found:    a body that is traced once: `total` is read as it was before the loop, in every iteration
 #    = help:     compute it from the loop's variable, or keep it in a slot; a variable of the loop's own takes another name

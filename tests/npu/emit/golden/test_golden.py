@@ -226,7 +226,7 @@ def test_results_that_are_only_scaled_are_compared_in_small_rows_too() -> None:
 
 
 def scan(factor: float, *, watched: bool = False) -> Workload:
-    """A state that grows by a factor in every turn, and what is left of it in each; `watched`: how often it grew is an output as well."""
+    """A state that grows by a factor in every iteration, and what is left of it in each; `watched`: how often it grew is an output."""
     s, a, y = (Tensor(np.zeros(shape, np.float32), name=name) for name, shape in (("s", (8, 16)), ("a", (12, 8, 16)), ("y", (12, 8, 16))))
     n = Tensor(np.zeros((8, 16), np.float32), name="n")
 
