@@ -6,7 +6,7 @@
     for t_i in each(ceildiv(t, 128)):
         out[t_i * 128 :+ 128] = normed[t_i * 128 :+ 128] @ w
 
-    for t_i in each(ceildiv(t, 128)):                after: scratch of 128 rows, another one in each turn
+    for t_i in each(ceildiv(t, 128)):                after: scratch of 128 rows, another one in each iteration
         normed = empty((min(128, t - t_i * 128), 4096))
         for t_in in each(8):
             normed[t_in * 16 :+ 16] = …
@@ -298,7 +298,7 @@ def _span_of(nest: _Nest) -> Span:
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
 def _block_of(view: ArrayView, dim: int, variables: Sequence[Var]) -> _BlockCut | None:
-    """Return the blocks that a view takes of a dimension of its array, one in each turn of a loop; None if it takes anything else."""
+    """Return the blocks that a view takes of a dimension of its array, one in each iteration of a loop; None if it takes anything else."""
     at = dim
     for place, step in enumerate(view.steps):
         match step:
