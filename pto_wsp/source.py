@@ -24,7 +24,7 @@ import numpy as np
 from pto_wsp.values import dataclass
 
 _NUMPY_DIR = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
-_PYDANTIC = f"{os.sep}pydantic{os.sep}"
+_LIBRARIES = tuple(os.sep + folder.replace("/", os.sep) + os.sep for folder in ("pydantic", "site-packages/torch", "site-packages/jax"))
 _LONGEST_HEAD = 64   # lines of decorators and parameters
 _OFTEN = 16          # times that a function is on the stack, from which on it is said to call itself
 _ENDS = re.compile(r"[\"'\\]|\*/|/\*")
@@ -132,11 +132,11 @@ def repeated(problem: RecursionError) -> tuple[str, Span] | None:
 
 
 def is_internal(code: CodeType) -> bool:
-    """Tell whether `code` belongs to this package (or to NumPy, pydantic and the machinery that call it) rather than to a user."""
+    """Tell whether `code` is of this package (or of NumPy, torch, JAX, pydantic and the machinery that call it) rather than a user's."""
     name = code.co_filename
     return (name.startswith((PACKAGE_DIR, _NUMPY_DIR)) or name.startswith("<frozen") or name.endswith("contextlib.py")
             or code.co_qualname.startswith("__create_fn__.")      # what a dataclass generates
-            or _PYDANTIC in name)
+            or any(folder in name for folder in _LIBRARIES))
 
 
 def span_of(frame: FrameType) -> Span:

@@ -73,6 +73,9 @@ def array_of(value: object) -> Array | NotTaken:
         is_sequence = isinstance(value, list | tuple | memoryview | np.generic)
         return NotTaken("something that is no array", kind_of(value), "an array: of NumPy, PyTorch, JAX, or any with __dlpack__, "
                         "__array_interface__ or __array__", "np.asarray(x) makes an array of it" if is_sequence else None)
+    if _library_of(value) is _JAX and type(value).__name__.endswith("Tracer"):
+        return NotTaken("a value of a function that JAX traces", kind_of(value), help="jax.pure_callback(f, "
+                        "jax.ShapeDtypeStruct(shape, dtype), x) calls f when the program runs")
     try:
         if _offers(value, "__dlpack__"):
             return _by_dlpack(value)

@@ -89,3 +89,47 @@ def test_what_is_no_operator_is_refused() -> None:
 
     assert refused(bare.as_torch_op, "pto_wsp_tests::bare").code == "J101"
     assert refused(shifted.as_torch_op, "shifted").code == "J101"
+
+
+@pytest.mark.slow
+def test_a_compiled_function_calls_an_operator_with_any_number_of_rows() -> None:
+    op = shifted.as_torch_op("pto_wsp_tests::in_compiled")
+
+    @torch.compile(fullgraph=True, backend="aot_eager", dynamic=True)
+    def model(x: Any) -> Any:
+        more, twice = op(x * 2.0, 3.0)
+        return torch.relu(more).sum(0) + twice[0]
+
+    for rows in (3, 5, 9):
+        x = torch.randn(rows, 8)
+        assert torch.allclose(model(x), torch.relu(x * 2 + 3).sum(0) + x[0] * 4, atol=1e-5)
+    exported = torch.export.export(_Model(op), (torch.randn(4, 8),), dynamic_shapes=({0: torch.export.Dim("t", min=2)},))
+    assert any("in_compiled" in str(node.target) for node in exported.graph.nodes)
+    assert torch.equal(exported.module()(x), x * 2)
+
+
+class _Model(torch.nn.Module):      # type: ignore[name-defined, misc]
+    def __init__(self, op: Any) -> None:
+        super().__init__()
+        self.op = op
+
+    def forward(self, x: Any) -> Any:
+        return self.op(x, 1.0)[1]
+
+
+def test_an_operator_whose_extents_are_computed_infers_shapes() -> None:
+    @jit(target="interp")
+    def blocks(x: Tensor["t", 8, F32], y: Tensor["s", 8, F32]):
+        return torch.cat([x, y]), (x @ y.T).reshape(-1), x[2:]
+
+    op = blocks.as_torch_op("pto_wsp_tests::blocks")
+    shapes = [tuple(one.shape) for one in op(torch.rand(7, 8, device="meta"), torch.rand(3, 8, device="meta"))]
+    assert shapes == [(10, 8), (21,), (5, 8)] == [tuple(one.shape) for one in op(torch.rand(7, 8), torch.rand(3, 8))]
+
+
+def test_gradients_are_refused_by_the_call_and_none_flow_through_an_operator() -> None:
+    x = torch.rand(5, 8, requires_grad=True)
+    assert "detach" in str(refused(shifted, x))
+    op = shifted.as_torch_op("pto_wsp_tests::no_gradient")
+    with torch.no_grad():
+        assert torch.equal(op(x, 1.0)[1], x * 2)

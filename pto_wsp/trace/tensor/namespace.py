@@ -160,7 +160,7 @@ def print_(*values: object) -> None:
         kind = s.scalar_dtype(node)
         value = trace.apply(FULL, (node,), (), DType.F32 if kind.is_float else kind, name="printed")
     trace.check_read(value)
-    trace.blocks.append(tf.Show(str(label), value.view, trace.group, here()))
+    trace.blocks.append(tf.Show(str(label), value.array_view, trace.group, here()))
 
 
 # -- places ------------------------------------------------------------------------------------------------------------

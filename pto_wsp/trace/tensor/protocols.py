@@ -156,8 +156,12 @@ class BodyTrace(TensorTrace):
             raise TensorFunctionError(f"torch.{name} has no meaning on traced tensors", here(), expected="a function that the op table has",
                                       help=_help_for(name, torch_functions.FUNCTIONS))
         shown = getattr(found, "__signature__", None) or (found.signature if isinstance(found, Elementwise) else signature(found))
-        bind(f"torch.{name}", shown, tuple(args), kwargs)
-        return found(*args, **kwargs)
+        given = {key: value for key, value in kwargs.items() if value is not None or key not in _LEFT_OUT}
+        bind(f"torch.{name}", shown, tuple(args), given)
+        return found(*args, **given)
+
+
+_LEFT_OUT = ("out", "dtype", "layout", "device")       # what torch hands on as None where the user says nothing
 
 
 def _help_for(name: str, known: Mapping[str, Traced]) -> str:

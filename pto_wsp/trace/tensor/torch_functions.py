@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from pto_wsp.errors import TensorOptionError
 from pto_wsp.ir.dtype import DType
@@ -19,6 +22,7 @@ from pto_wsp.ops.entries.matmul import matmul as multiplied
 from pto_wsp.source import here
 from pto_wsp.trace.tensor import functions as fn
 from pto_wsp.trace.tensor.einsum import einsum
+from pto_wsp.trace.tensor.trace import current_trace
 from pto_wsp.trace.tensor.value import TensorValue
 
 
@@ -131,6 +135,75 @@ def _linear(input: TensorValue, weight: TensorValue, bias: object = None) -> obj
     return made if bias is None else made + bias  # type: ignore[operator]
 
 
+def _pad(input: object, pad: object, mode: object = "constant", value: object = None) -> TensorValue:
+    tensor = fn.value_of("pad", input)
+    if not isinstance(pad, tuple | list) or len(pad) % 2 or len(pad) > 2 * tensor.rank:
+        raise TensorOptionError("torch.pad takes two widths a dimension, the last dimension first", here(), expected="(left, right)",
+                                found=f"{pad!r} of {tensor!r}")
+    pairs = [(0, 0)] * (tensor.rank - len(pad) // 2) + [(pad[k], pad[k + 1]) for k in range(len(pad) - 2, -1, -2)]
+    return fn.pad(tensor, pairs, mode, constant_values=0 if value is None else value)
+
+
+def _norm(input: object, p: object = None, dim: object = None, keepdim: object = False) -> TensorValue:
+    if p not in (None, 2, "fro"):
+        raise TensorOptionError("torch.norm is the root of a sum of squares", here(), expected="p=2", found=f"p={p!r}",
+                                help="np.sum(np.abs(x), axis) and np.max(np.abs(x), axis) are those of 1 and infinity")
+    return fn.norm(input, dim, keepdims=keepdim)
+
+
+def _last_axes(name: str, input: object, shape: object) -> tuple[TensorValue, tuple[int, ...]]:
+    value, sizes = fn.value_of(name, input), tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    last = value.shape[value.rank - len(sizes):]
+    if not sizes or len(sizes) > value.rank or any(not isinstance(one, int) or one != whole_number(n)
+                                                   for one, n in zip(last, sizes, strict=True)):
+        raise TensorOptionError(f"torch.{name} takes the extents of the last dimensions, which are numbers", here(),
+                                expected=repr(last), found=repr(shape))
+    return value, tuple(range(-len(sizes), 0))
+
+
+def _layer_norm(input: object, normalized_shape: object, weight: object = None, bias: object = None, eps: float = 1e-5) -> Any:
+    value, axes = _last_axes("layer_norm", input, normalized_shape)
+    away: Any = value - fn.mean(value, axes, keepdims=True)
+    mean: Any = fn.mean(away * away, axes, keepdims=True)
+    made = away * (mean + eps).rsqrt()
+    made = made if weight is None else made * weight
+    return made if bias is None else made + bias
+
+
+def _rms_norm(input: object, normalized_shape: object, weight: object = None, eps: float | None = None) -> Any:
+    value, axes = _last_axes("rms_norm", input, normalized_shape)
+    least = float(np.finfo(np.float32).eps) if eps is None else eps
+    mean: Any = fn.mean(value * value, axes, keepdims=True)
+    made: Any = value * (mean + least).rsqrt()
+    return made if weight is None else made * weight
+
+
+def _leaky_relu(input: Any, negative_slope: float = 0.01, inplace: object = False) -> object:
+    return fn.where_(input > 0, input, input * negative_slope)
+
+
+def _attention(query: TensorValue, key: TensorValue, value: TensorValue, attn_mask: TensorValue | None = None, dropout_p: object = 0.0,
+               is_causal: object = False, scale: float | None = None, enable_gqa: object = False) -> Any:
+    if dropout_p != 0 or enable_gqa or not isinstance(query.shape[-1], int):
+        raise TensorOptionError("torch.scaled_dot_product_attention has no dropout, no enable_gqa, and heads of a known size", here(),
+                                expected="dropout_p=0.0", found=f"{query!r}, dropout_p={dropout_p!r}, enable_gqa={enable_gqa!r}")
+    score: Any = query @ key.mT
+    score = score * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if is_causal:
+        trace = current_trace("scaled_dot_product_attention")
+        places = [trace.counted(extent, DType.I32) for extent in score.extents[-2:]]
+        score = fn.where_(places[0][:, None] >= places[1][None], score, -math.inf)
+    if attn_mask is not None:
+        score = fn.where_(attn_mask, score, -math.inf) if attn_mask.dtype.is_bool else score + attn_mask
+    return fn.softmax(score, -1) @ value
+
+
+def _addmm(input: object, mat1: object, mat2: object, *, beta: float = 1, alpha: float = 1) -> Any:
+    product: Any = multiplied(mat1, mat2)
+    scaled: Any = input if beta == 1 else input * beta  # type: ignore[operator]
+    return scaled + (product if alpha == 1 else product * alpha)
+
+
 def _float(input: TensorValue) -> object:
     return in_dtype(input, DType.F32)
 
@@ -171,6 +244,12 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = MappingProxyType({
                                                                                                                                    dtype),
     "full_like": lambda input, fill_value, *, dtype=None: fn.full_like(input, fill_value, dtype),
     "empty_like": lambda input, *, dtype=None: fn.empty_like(input, dtype), "clone": lambda input: fn.copy(input), "silu": _sigmoid_times,
+    "pad": _pad, "norm": _norm, "linalg_norm": lambda A, ord=None, dim=None, keepdim=False: _norm(A, ord, dim, keepdim),
+    "linalg_vector_norm": lambda x, ord=2, dim=None, keepdim=False: _norm(x, ord, dim, keepdim), "layer_norm": _layer_norm,
+    "rms_norm": _rms_norm, "leaky_relu": _leaky_relu, "scaled_dot_product_attention": _attention, "addmm": _addmm,
+    "embedding": lambda input, weight: fn.take(weight, input, 0), "diff": lambda input, n=1, dim=-1: fn.diff(input, n, dim),
+    "round": lambda input, *, decimals=0: fn.round_(input, decimals), "outer": lambda input, vec2: fn.outer(input, vec2),
+    "dot": lambda input, tensor: fn.dot(input, tensor), "mv": lambda input, vec: multiplied(input, vec),
     "relu": lambda input, inplace=False: input.relu(), "float": _float, "repeat_interleave": lambda input, repeats, dim=None: fn.repeat(
         input, repeats, dim),
 })

@@ -253,7 +253,7 @@ class TensorTrace(ABC):
 
     def only_element(self, value: TensorValue) -> Scalar:
         """Return the only element of a value of rank 0 as a scalar."""
-        return Element(value.storage.array.ref, place_of(value.view, ()))
+        return Element(value.storage.array.ref, place_of(value.array_view, ()))
 
     def whole(self, where: str, value: object) -> Scalar:
         """Return a whole number or scalar as a node.
@@ -428,7 +428,7 @@ class TensorTrace(ABC):
     def apply_all(self, op: str, operands: Sequence[object], results: Sequence[tuple[tf.Extents, DType, tuple[Contract, ...]]],
                   attrs: tuple[tuple[str, Any], ...] = (), names: Sequence[str | None] = (None,)) -> tuple[TensorValue, ...]:
         """Append an operation, and return its results. `names`: of the results; None: as the user's statement says."""
-        views = tuple(operand.view if isinstance(operand, TensorValue) else operand for operand in operands)
+        views = tuple(operand.array_view if isinstance(operand, TensorValue) else operand for operand in operands)
         made: list[Storage] = []
         for (shape, dtype, contracts), name in zip(results, names, strict=True):
             found, named = self.names.of_value(_word(op), self.root) if name is None else (name, False)

@@ -103,7 +103,7 @@ def trace_function(function: Callable[..., object], bound: BoundArguments) -> Tr
     complete = tf.TensorFunction(
         function.__name__, tuple(tf.ArrayParam(change.array(each.array), each.kind is ArrayRole.WRITTEN, argument.path, argument.span)
                                  for argument, each in params),
-        change.body(flow.Sequence(tuple(trace.blocks.innermost.items))), tuple(change.view(value.view) for value in results),
+        change.body(flow.Sequence(tuple(trace.blocks.innermost.items))), tuple(change.view(value.array_view) for value in results),
         tuple(symbols.values()), tuple(scalars), tuple(replace(each, array=change.array(each.array)) for each in trace.constants),
         tuple(trace.assumptions), span)
     numbers = iter(range(len(results)))

@@ -112,14 +112,14 @@ class TensorValue(TileOperators):
         self.readonly = readonly
 
     @property
-    def view(self) -> ArrayView:
+    def array_view(self) -> ArrayView:
         """The view in the IR."""
         return ArrayView(self.storage.array, self.steps)
 
     @property
     def extents(self) -> Extents:
         """The extents as scalars."""
-        return self.view.shape
+        return self.array_view.shape
 
     @property
     def rank(self) -> int:

@@ -285,7 +285,7 @@ def assign(trace: TensorTrace, value: TensorValue, item: Item, new: object) -> N
     """
     trace.check_read(value)
     part = _part(trace, value, item)
-    if isinstance(new, TensorValue) and part.table is None and new.storage is value.storage and new.view == part.view.view:
+    if isinstance(new, TensorValue) and part.table is None and new.storage is value.storage and new.array_view == part.view.array_view:
         return          # x[i] += v has written through the view already
     check_writable(value)
     if part.table is not None and part.table.dtype.is_bool:
@@ -348,7 +348,7 @@ def _apart(trace: TensorTrace, value: TensorValue, target: TensorValue) -> Tenso
     if value.storage is not target.storage:
         return value
     copy = trace.state(value.extents, value.dtype, None, name=f"{value.name}.copy")
-    trace.blocks.append(tf.Put(copy.view, value.view, None, False, trace.group, here()))
+    trace.blocks.append(tf.Put(copy.array_view, value.array_view, None, False, trace.group, here()))
     return copy
 
 
@@ -404,8 +404,8 @@ def fitting(trace: TensorTrace, where_: str, new: object, target: TensorValue) -
 
 def _append(trace: TensorTrace, target: TensorValue, value: TensorValue | Scalar, table: TensorValue | None, add: bool) -> None:
     storage = target.storage
-    trace.blocks.append(tf.Put(target.view, value.view if isinstance(value, TensorValue) else value,
-                               None if table is None else table.view, add, trace.group, here()))
+    trace.blocks.append(tf.Put(target.array_view, value.array_view if isinstance(value, TensorValue) else value,
+                               None if table is None else table.array_view, add, trace.group, here()))
     storage.version += 1
     if storage.kind is ArrayRole.RESULT:
         storage.promoted = True
