@@ -153,6 +153,7 @@
     PTO_LAYOUT_FIELD(pto_sim_options, dispatch_cycles) PTO_LAYOUT_FIELD(pto_sim_options, retire_cycles) \
     PTO_LAYOUT_FIELD(pto_sim_options, bytes_per_cycle) PTO_LAYOUT_FIELD(pto_sim_options, interruptible) \
     PTO_LAYOUT_FIELD(pto_sim_options, n_more) PTO_LAYOUT_FIELD(pto_sim_options, more) \
+    PTO_LAYOUT_FIELD(pto_sim_options, hop_cycles) PTO_LAYOUT_FIELD(pto_sim_options, grid_columns) \
     PTO_LAYOUT_STRUCT(pto_window) PTO_LAYOUT_FIELD(pto_window, size) PTO_LAYOUT_FIELD(pto_window, unit) \
     PTO_LAYOUT_FIELD(pto_window, mode) \
     PTO_LAYOUT_STRUCT(pto_window_use) PTO_LAYOUT_FIELD(pto_window_use, stalls) \

@@ -396,7 +396,11 @@ typedef struct pto_window_use {
 
    Memory. A task that moves bytes asks for bytes / cost a cycle while it runs, if it costs anything. While all together ask for more
    than bytes_per_cycle, all of them run slower by one factor, asked / bytes_per_cycle; the others do not. An end is rounded up to a
-   whole cycle; what doubles lose, up to a millionth of a cycle, does not count. */
+   whole cycle; what doubles lose, up to a millionth of a cycle, does not count.
+
+   Places. With hop_cycles, workers are cores of a grid. An edge from task to task arrives as many steps later as rows and columns lie
+   between their workers: a task is ready when its last edge has arrived, and held_by names the one that arrived last. Edges from or to
+   a join or mark take no time. Not with is_shared or steals, which leave open where a task runs. critical_path counts no steps. */
 typedef struct pto_sim_options {
     int64_t n_workers;         /* AICPUs: the homes of tasks; 0, with a calendar: those that it names, and all below them */
     const int64_t *pool_size;  /* [n_pools] executors that a worker has of each pool; borrowed for pto_sim_new */
@@ -422,6 +426,8 @@ typedef struct pto_sim_options {
     int32_t interruptible;     /* 1: the main thread calls; SIGINT ends the simulation with PTO_E_CANCELLED, unseen by its handler */
     int32_t n_more;
     const pto_window *more;    /* [n_more] further windows of each stream, no two of one unit; borrowed for pto_sim_new */
+    int64_t hop_cycles;        /* 0: workers have no places. Of each step between the workers of a grid, see above */
+    int64_t grid_columns;      /* worker w is in row w / grid_columns and column w % grid_columns; with hop_cycles, at least 1 */
 } pto_sim_options;
 
 /* pto_sim_result.held: what a task waited for last before it ran */

@@ -75,14 +75,15 @@ def questions(base: Schedule, plan: TaskPlan, arch: Arch) -> tuple[Decision, ...
 
     if graph is None or graph.deps is None:
         ask("deps", lambda s: s.with_task_graph(deps=Deps.infer_bytes_overlap()))
-    if base.calendar is None and base.dispatch is None:
+    if base.calendar is None and base.spatial_map is None and base.dispatch is None:
         ask("dispatch", *(_dispatch(policy) for n in worker_counts(arch) for policy in _policies(names, n)))
     if base.calendar is None and base.streams is None and base.stream_by is None:
         ask("streams", *(_stream_by(name) for name in names))
     if base.calendar is None and (graph is None or graph.ready is None):
-        ask("ready", lambda s: s.with_task_graph(ready=ReadyPolicy.work_steal()),
+        steals = () if base.spatial_map is not None else (lambda s: s.with_task_graph(ready=ReadyPolicy.work_steal()),)
+        ask("ready", *steals,
             *(_first(name, sign) for name in names for sign in (1, -1)))
-    if base.calendar is None and (graph is None or graph.pools is None):
+    if base.calendar is None and base.spatial_map is None and (graph is None or graph.pools is None):
         has_cores = arch.cores.cube is not None and arch.cores.vector is not None
         ask("pools", *((lambda s: s.with_task_graph(pools=Pools.by_exec_unit()),) if has_cores else ()))
     if graph is None or graph.window is None:

@@ -193,9 +193,13 @@ class Workload(Scheduled, doors.Displayed):
         """Set each task's executor and position: by a function of the task, a table of pairs, or a Calendar."""
         return self._scheduled(self.schedule.having(calendar=Calendar.of(plan)))
 
-    def spatial_map(self, grid: Sequence[int]) -> Workload:
-        """Set the grid of cores that the workload is mapped to."""
-        return self._scheduled(self.schedule.having(spatial_map=SpatialMap.of(grid)))
+    def spatial_map(self, grid: Sequence[int], place: KeyLike | None = None) -> Workload:
+        """Set the core of a grid of rows and columns on which each task runs: `spatial_map((2, 3), lambda t: (t.i % 2, t.j % 3))`.
+
+        What a task of another core needs arrives later, by `arch.hop_cycles` for each step between the two. Without `place`, task k runs
+        on core k, row by row and round again.
+        """
+        return self._scheduled(self.schedule.having(spatial_map=SpatialMap.of(grid, place)))
 
     def under(self, schedule: Schedule) -> Workload:
         """Return the workload with a whole schedule, such as that of freeze() or auto_schedule(), which replaces the directives set so far.

@@ -26,7 +26,7 @@ def _memories(kib: dict[str, int], reserved_kib: dict[str, int]) -> tuple[Memory
 def _unit() -> Arch:
     return Arch(name="unit", clock_ghz=1.0, neutral=True, memories=_memories({}, {}),
                 units=tuple(ExecUnit(name=name, elements_per_cycle=1.0, startup_cycles=0) for name in UNITS),
-                aicpu=Aicpu(submit_cycles=0, dispatch_cycles=0, retire_cycles=0), links=Links(elements_per_cycle=1.0))
+                aicpu=Aicpu(submit_cycles=0, dispatch_cycles=0, retire_cycles=0), links=Links(elements_per_cycle=1.0), hop_cycles=1)
 
 
 # The sources give capacities and core counts only. These estimates let costs be compared; they are not measured.

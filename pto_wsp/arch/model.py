@@ -205,6 +205,8 @@ class Arch(Model, Displayed):
     aicpu: Aicpu = Field(default_factory=Aicpu, description="The control processors.")
     channels: Channels = Field(default_factory=Channels, description="How tokens travel between processes.")
     links: Links | None = Field(default=None, description="The links between ranks of a mesh; None: not known.")
+    hop_cycles: Cycles | None = Field(default=None, description="From a core to the next one of a grid: how much later a core sees the end "
+                                      "of a task. Source: by definition 1 for `unit`; None: not given.")
     family: str = Field(default="", description="Whose tile instructions its cores take: a2a3, a5, or none. Source: the arch's name.")
     neutral: bool = Field(default=False, description="One cycle an element, nothing overlaps, on-chip memory is not bounded.")
 
@@ -305,6 +307,13 @@ class Arch(Model, Displayed):
         Raises: C110 for an impossible number.
         """
         return self.model_copy(update={"links": (self.links or Links()).model_copy(update=numbers)})
+
+    def with_hops(self, cycles: int) -> Arch:
+        """Return the arch with another distance between neighbouring cores of a grid, in cycles: `arch.with_hops(30)`.
+
+        Raises: C110 for an impossible number.
+        """
+        return self.model_copy(update={"hop_cycles": cycles})
 
     def with_clock(self, ghz: float) -> Arch:
         """Return the arch with another clock in GHz: `arch.with_clock(1.85)`.

@@ -94,7 +94,8 @@ class ExecutionRules:
     0 for none; `more`: windows of other units, which hold a stream too. `start_after`: tasks submitted before the first one runs, None
     for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: an AICPU's cost per task.
     `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said about each task. `n_ranks`: of a mesh,
-    0 without one; each has as many workers, and of the first one's pools the last ones are the links that `links` names.
+    0 without one; each has as many workers, and of the first one's pools the last ones are the links that `links` names. `hop_cycles`: by
+    which an edge arrives later for each step between the workers of a grid of `grid_columns`, row by row; 0 without a grid.
     """
 
     n_workers: int = 1
@@ -119,6 +120,8 @@ class ExecutionRules:
     more: tuple[WindowRule, ...] = ()
     n_ranks: int = 0
     links: tuple[str, ...] = ()
+    hop_cycles: int = 0
+    grid_columns: int = 0
 
     @property
     def workers_of_rank(self) -> int:
@@ -143,8 +146,8 @@ class ExecutionRules:
 
     @property
     def counts_edges(self) -> bool:
-        """Whether a window counts edges, so that a record has to keep all of them."""
-        return any(bound.unit is WindowUnit.EDGES for bound in self.windows)
+        """Whether a record has to keep all edges: a window counts them, or they are under way when their source has ended."""
+        return self.hop_cycles > 0 or any(bound.unit is WindowUnit.EDGES for bound in self.windows)
 
     @property
     def window_text(self) -> str:
@@ -183,7 +186,8 @@ class ExecutionRules:
             "release_den": self.release_every[1], "window": self.window, "window_unit": int(self.window_unit),
             "window_mode": int(self.full_window), "start_after": _AFTER_ALL if self.start_after is None else self.start_after,
             "submit_cycles": self.submit_cycles, "dispatch_cycles": self.dispatch_cycles, "retire_cycles": self.retire_cycles,
-            "bytes_per_cycle": self.bytes_per_cycle, "n_more": len(self.more)}
+            "bytes_per_cycle": self.bytes_per_cycle, "n_more": len(self.more), "hop_cycles": self.hop_cycles,
+            "grid_columns": self.grid_columns}
 
 
 def print_rules(rules: ExecutionRules) -> Iterator[str]:
@@ -191,6 +195,8 @@ def print_rules(rules: ExecutionRules) -> Iterator[str]:
     yield counted(rules.n_workers, "executor") if rules.n_workers else "executors by calendar"
     if rules.n_ranks:
         yield f"of {counted(rules.n_ranks, 'rank')}"
+    if rules.grid_columns:
+        yield f"in a grid of {counted(rules.grid_columns, 'column')}, {counted(rules.hop_cycles, 'cycle')} a step"
     if rules.pool_size is None:
         yield "each with a pool of one for every number that tasks name"
     elif rules.pool_size != (1,):

@@ -35,7 +35,8 @@ def on_all_cores(schedule: Schedule, arch: Arch) -> Schedule:
     Unchanged: a schedule with a dispatch, a calendar or a number of streams, and any schedule on an arch without a number of cores.
     """
     cores = arch.cores
-    if arch.neutral or not cores.total or schedule.dispatch is not None or schedule.calendar is not None or schedule.streams is not None:
+    placed = (schedule.dispatch, schedule.calendar, schedule.spatial_map, schedule.streams)
+    if arch.neutral or not cores.total or any(one is not None for one in placed):
         return schedule
     graph = schedule.task_graph
     if cores.shared:

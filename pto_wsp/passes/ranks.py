@@ -96,7 +96,7 @@ def refuse_across_ranks(schedule: Schedule) -> None:
     Raises: S105.
     """
     ready = None if schedule.task_graph is None else schedule.task_graph.ready
-    said = [text for text, on in (("a calendar", schedule.calendar is not None),
+    said = [text for text, on in (("a calendar", schedule.calendar is not None), ("a spatial map", schedule.spatial_map is not None),
                                   ("ReadyPolicy.work_steal()", ready is not None and ready.kind == "work_steal")) if on]
     raise_all([ScheduleConflictError(f"{text} and a mesh", here(), notes=("it would let a rank run the tasks of another one",),
                                      help="leave one of them out; a dispatch acts within each rank") for text in said])

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from pto_wsp.arch.control import TaskCycles, aicpus_of, core_share, cycles_between, shared_bandwidth, task_cycles
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import InternalError, ScheduleConflictError
+from pto_wsp.errors import ArchError, InternalError, ScheduleConflictError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.execution_rules import ExecutionRules, FullWindow, Release, TaskField, WindowRule, WindowUnit
 from pto_wsp.ir.flow import Do, Pipeline, children, rewrite, rewrite_leaves, walk
@@ -24,7 +24,7 @@ from pto_wsp.ops.entry import Unit
 from pto_wsp.passes.context import Context
 from pto_wsp.passes.kernel.context import unit_of
 from pto_wsp.passes.ranks import Ranks, on_rank, ranks_of, refuse_across_ranks
-from pto_wsp.passes.schedule_keys import LARGEST, Keys, TaskKeys, calendar_workers, refuse_reads, slot_of
+from pto_wsp.passes.schedule_keys import LARGEST, Keys, TaskKeys, calendar_workers, most_executors, refuse_reads, slot_of
 from pto_wsp.schedule.directives import (
     Affinity,
     Dispatch,
@@ -34,6 +34,7 @@ from pto_wsp.schedule.directives import (
     Pools,
     ReadyPolicy,
     RoundRobin,
+    SpatialMap,
     StartPolicy,
     TaskGraph,
     TaskWindow,
@@ -183,12 +184,28 @@ def n_homes(schedule: Schedule, arch: Arch) -> int | None:
     Raises: C110 if the arch has fewer.
     """
     match schedule.dispatch:
+        case None if schedule.spatial_map is not None:
+            return cores_of(schedule.spatial_map, arch)
         case None if schedule.calendar is not None:
             return calendar_workers(schedule.calendar, arch)
         case None:
             return None if schedule.streams is None else aicpus_of(arch, schedule.streams)
         case dispatch:
             return aicpus_of(arch, dispatch.num_aicpus)
+
+
+def cores_of(where: SpatialMap, arch: Arch) -> int:
+    """Return the number of cores of a grid.
+
+    Raises: C110 if the arch has fewer, or does not say what a step between two of them costs.
+    """
+    most = most_executors(arch)
+    if where.n_cores > most:
+        raise ArchError(f"the grid has more cores than arch `{arch.name}`", here(), expected=f"at most {most}", found=f"{where.n_cores}")
+    if arch.hop_cycles is None and where.n_cores > 1:
+        raise ArchError(f"arch `{arch.name}` does not say how far its cores are apart", here(), expected="hop_cycles", found="None",
+                        help="give what you know: arch.with_hops(cycles)")
+    return where.n_cores
 
 
 def keeps_together(dispatch: Dispatch | None) -> bool:
@@ -198,7 +215,13 @@ def keeps_together(dispatch: Dispatch | None) -> bool:
 
 def home_of(schedule: Schedule, keys: TaskKeys, task: Submit, lane: s.Scalar, n_workers: int) -> s.Scalar:
     """Return the home AICPU of one task. `lane`: its stream, from 1; without dispatch, stream k is on AICPU k."""
-    dispatch, n = schedule.dispatch, s.Const(n_workers)
+    dispatch, n, where = schedule.dispatch, s.Const(n_workers), schedule.spatial_map
+    if where is not None and where.row is not None and where.column is not None:
+        row, column = (keys.natural(key, f"spatial_map {what}", extent - 1)
+                       for key, what, extent in zip((where.row, where.column), ("row", "column"), where.grid, strict=True))
+        return s.add(s.mul(row, s.Const(where.grid[1])), column)
+    if where is not None:
+        return s.binary(Op.MOD, s.TaskIndex(), n)
     match dispatch:
         case None:
             return task.worker if schedule.streams is None else s.sub(lane, s.Const(1))
@@ -288,6 +311,7 @@ def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int,
     cycles = task_cycles(arch) if context.overheads else TaskCycles(0, 0, 0)
     bandwidth = shared_bandwidth(arch)
     window, *more = map(window_of, schedule.windows)
+    where = schedule.spatial_map
     release, release_n, every = release_of(schedule.timing, arch)
     shared = schedule.dispatch is not None and schedule.dispatch.kind == "work_steal"
     if ranks is None:
@@ -305,7 +329,8 @@ def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int,
         calendar=schedule.calendar is not None, starts=() if schedule.calendar is None else schedule.calendar.starts,
         at_home=keeps_together(schedule.dispatch) and n_workers > 1, bytes_per_cycle=bandwidth,
         release=release, release_n=release_n, release_every=every, window=window.size, window_unit=window.unit, full_window=window.full,
-        more=tuple(more),
+        more=tuple(more), hop_cycles=0 if where is None or where.n_cores == 1 else arch.hop_cycles or 0,
+        grid_columns=0 if where is None else where.grid[1],
         start_after=start_of(graph.start), submit_cycles=cycles.submit, dispatch_cycles=cycles.dispatch, retire_cycles=cycles.retire,
         columns=frozenset(column for column, on in is_present.items() if on))
 

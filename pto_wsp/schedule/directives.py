@@ -14,8 +14,8 @@ import numpy as np
 from pto_wsp.calls import NamedMembers, NoValues, user_calls
 from pto_wsp.errors import PolicyValueError
 from pto_wsp.records import After, Field
-from pto_wsp.schedule.keys import KeyLike, trace_key
-from pto_wsp.schedule.policy import Count, Executors, Key, PerMillisecond, Policy, shown_value
+from pto_wsp.schedule.keys import KeyLike, trace_key, trace_keys
+from pto_wsp.schedule.policy import Count, Executors, Key, PerMillisecond, Policy, key_code, shown_value
 from pto_wsp.schedule.support import Directive, enforced, recorded, refused
 from pto_wsp.source import here
 
@@ -431,28 +431,49 @@ class TracePolicy(Policy):
         return TracePolicy(kind="cycles", key=trace_key(cost_fn, "TracePolicy.cycles"))
 
 
-_GRID = refused("no target lays tasks out on a grid of cores yet")
-
-
 @user_calls()
 class SpatialMap(Policy):
-    """A map of the workload onto a grid of cores."""
+    """Where tasks sit on a grid of cores: `row` and `column` are keys. Without them task k sits on core k, row by row and round again."""
 
     said_as: ClassVar[str] = "spatial_map"
-    entries: ClassVar[tuple[Directive, ...]] = (Directive("spatial_map", _GRID, _GRID),)
+    entries: ClassVar[tuple[Directive, ...]] = (
+        Directive("spatial_map", enforced("a task runs on its core, and what another core needs of it arrives later by the steps between "
+                                          f"them, {_IN_TIME}"),
+                  refused("the runtime chooses the core of each task, and knows no distance between cores")),)
 
-    grid: tuple[Count, ...]
+    grid: tuple[Executors, Executors]
+    row: Key | None = None
+    column: Key | None = None
 
     @staticmethod
-    def of(grid: Sequence[int] | np.ndarray[Any, Any]) -> SpatialMap:
-        """Return the map for a grid with these extents.
+    def of(grid: Sequence[int] | np.ndarray[Any, Any], place: KeyLike | None = None) -> SpatialMap:
+        """Return the map for a grid of so many rows and columns; `place`: a function `t -> (row, column)`.
 
-        Raises: S102 for a value that is not a grid.
+        Raises: S102 for a value that is not a grid; S103 for a function that cannot be traced.
         """
         extents = grid.tolist() if isinstance(grid, np.ndarray) else grid
-        if not isinstance(extents, Sequence) or isinstance(extents, str | bytes) or not extents:
-            raise PolicyValueError("this is no grid", here(), expected="extents of at least 1, such as (4, 6)", found=shown_value(grid))
-        return SpatialMap(grid=tuple(extents))
+        if not isinstance(extents, Sequence) or isinstance(extents, str | bytes) or len(extents) != 2:
+            raise PolicyValueError("this is no grid", here(), expected="rows and columns of at least 1, such as (4, 6)",
+                                   found=shown_value(grid))
+        if place is None:
+            return SpatialMap(grid=tuple(extents))
+        row, column = trace_keys(place, "spatial_map", 2)
+        return SpatialMap(grid=tuple(extents), row=row, column=column)
+
+    @property
+    def n_cores(self) -> int:
+        """The number of cores of the grid."""
+        return self.grid[0] * self.grid[1]
+
+    def __repr__(self) -> str:
+        return f"SpatialMap.of({self.said})"
+
+    @property
+    def said(self) -> str:
+        """What `of` is called with, as code."""
+        if self.row is None or self.column is None:
+            return repr(self.grid)
+        return f"{self.grid!r}, lambda t: ({key_code(self.row.node)}, {key_code(self.column.node)})"
 
 
 class TaskGraph(Policy):

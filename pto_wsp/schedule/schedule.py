@@ -59,6 +59,8 @@ class Need:
 
 
 _ORDER = "a calendar says in which order each executor runs its tasks"
+_PLACE = "a spatial map says on which core each task runs"
+_ONE_CORE = "a place of the grid is one core"
 CONFLICTS = (
     Conflict("calendar", "dispatch", "a calendar says on which executor each task runs"),
     Conflict("calendar", "streams", _ORDER),
@@ -67,6 +69,11 @@ CONFLICTS = (
     Conflict("calendar", "task_graph.ready.work_steal", "nobody may take a task that a calendar gives to another executor"),
     Conflict("calendar", "task_graph.ready.priority", _ORDER),
     Conflict("calendar", "task_graph.pools.by_exec_unit", "a calendar's worker is one executor, and an AICPU would have one for each core"),
+    Conflict("spatial_map", "dispatch", _PLACE),
+    Conflict("spatial_map", "calendar", _PLACE),
+    Conflict("spatial_map", "task_graph.ready.work_steal", "nobody may take a task that sits on another core"),
+    Conflict("spatial_map", "task_graph.pools.by_exec_unit", _ONE_CORE),
+    Conflict("spatial_map", "task_graph.pools.custom", _ONE_CORE),
     Conflict("calendar", "task_graph.pools.custom", "a calendar's worker is one executor, and an AICPU would have one for each pool"),
 )
 NEEDS = (
@@ -219,8 +226,9 @@ class Schedule(Policy, Displayed):
     def all_keys(self) -> Iterator[KeyExpr]:
         """Yield the keys of all directives."""
         graph = self.task_graph or TaskGraph()
-        calendar = self.calendar or Calendar()
+        calendar, where = self.calendar or Calendar(), self.spatial_map
         for key in (getattr(self.dispatch, "key", None), self.stream_by, calendar.worker, calendar.position,
+                    *((where.row, where.column) if where is not None else ()),
                     *(policy.key for policy in (graph.pools, graph.ready, graph.trace) if policy is not None)):
             if key is not None:
                 yield key
@@ -274,7 +282,7 @@ class Schedule(Policy, Displayed):
         calls = [f".named({self.name!r})"] if self.name else []
         calls += [f".{name}({code_of(value)})" for name, value in self.__dict__.items()
                   if name not in ("name", "task_graph", "spatial_map", "calendar") and value is not None]
-        calls += [f".spatial_map({self.spatial_map.grid!r})"] if self.spatial_map is not None else []
+        calls += [f".spatial_map({self.spatial_map.said})"] if self.spatial_map is not None else []
         calls += [f".calendar({self.calendar!r})"] if self.calendar is not None else []
         if self.task_graph is not None:
             said = ", ".join(f"{name}={value!r}" for name, value in self.task_graph.__dict__.items() if value is not None)

@@ -132,7 +132,7 @@ def _alternatives(name: str, able: Mapping[str, Support]) -> str:
     others = [other for other, status in able.items() if status.capability is Capability.ENFORCED and other.startswith(kind)]
     if others:
         return f"one of {', '.join(others)}"
-    return "no such directive" + ("" if enforcing_targets(name) else ": no target of this version enforces it")
+    return "no such directive"
 
 
 def _help(name: str) -> str:

@@ -67,6 +67,10 @@ static inline void random_rules(program *p)
         random_submission(o);
     if (pick(0, 2))
         random_executors(p);
+    if (!o->is_shared && !o->steals && pick(0, 2) == 0) {
+        o->hop_cycles = pick(1, 6);
+        o->grid_columns = pick(1, MAX_WORKERS);
+    }
     if (pick(0, 2) == 0)
         random_windows(p);
 }
@@ -240,6 +244,14 @@ static inline int64_t executor_of(const program *p, int64_t pool, int64_t worker
     return at;
 }
 
+static inline bool arrives_at(const slow_sim *o, int64_t t, int64_t src, int64_t time)
+{
+    bool any = false;
+    for (int32_t k = 0; k <= MAX_PREDS; k++)
+        any |= o->p->node[t].pred[k] == src && arrival(o, t, k) == time;
+    return any;
+}
+
 /* That what it waited for last came when it is said to. */
 static inline void check_held_by(const pto_sim_result *r, const program *p, const slow_sim *o, int64_t t)
 {
@@ -255,7 +267,7 @@ static inline void check_held_by(const pto_sim_result *r, const program *p, cons
         for (int32_t k = 0; k <= MAX_PREDS; k++)
             is_pred |= p->node[t].pred[k] == other;
         if (r->held[task] == PTO_HELD_EDGE)
-            is_found = is_pred && o->done[other] == o->ready[t] && (by == node_of[other] || by == join_before[t]);
+            is_found = is_pred && arrives_at(o, t, other, o->ready[t]) && (by == node_of[other] || by == join_before[t]);
         else if (r->held[task] == PTO_HELD_READY)
             is_found = is_of_stream && p->node[other].is_task && task_of(p, other) == by && o->begun[other] == o->submitted[t];
         else if (r->held[task] == PTO_HELD_WINDOW || r->held[task] >= PTO_HELD_BYTES)

@@ -296,6 +296,8 @@ static inline bool goes_on(const slow_sim *o)
     for (int64_t t = 0; t < o->p->n; t++) {
         bool is_delayed = !o->p->node[t].is_task && o->ready[t] >= 0 && o->done[t] < 0;
         any |= is_delayed || (o->begun[t] >= 0 && o->done[t] < 0);
+        for (int32_t k = 0; k <= MAX_PREDS; k++)      /* an edge is under way */
+            any |= o->p->node[t].pred[k] >= 0 && arrival(o, t, k) > o->now;
         any |= o->p->rules.timing == PTO_TIMING_RATE && o->p->node[t].is_task && o->submitted[t] >= 0 && o->released[t] < 0;
     }
     for (int64_t stream = 0; stream < o->p->n_streams; stream++)

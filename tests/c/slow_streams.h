@@ -85,10 +85,23 @@ static inline bool stands(const slow_sim *o, int64_t t)
     return o->p->node[t].is_task && o->ready[t] >= 0 && o->released[t] >= 0 && o->begun[t] < 0;
 }
 
+static inline bool is_joined(const program *p, int64_t t);
+
+/* When an edge from task to task arrives; others take no time. */
+static inline int64_t arrival(const slow_sim *o, int64_t t, int32_t k)
+{
+    int64_t src = o->p->node[t].pred[k], columns = o->p->rules.grid_columns;
+    if (o->done[src] < 0 || o->p->rules.hop_cycles == 0 || !o->p->node[t].is_task || !o->p->node[src].is_task ||
+        (k < MAX_PREDS && is_joined(o->p, t)))
+        return o->done[src];
+    int64_t from = o->p->node[src].task.worker, to = o->p->node[t].task.worker;
+    return o->done[src] + o->p->rules.hop_cycles * (llabs(from / columns - to / columns) + llabs(from % columns - to % columns));
+}
+
 static inline bool preds_are_done(const slow_sim *o, int64_t t)
 {
     for (int32_t k = 0; k <= MAX_PREDS; k++)
-        if (o->p->node[t].pred[k] >= 0 && o->done[o->p->node[t].pred[k]] < 0)
+        if (o->p->node[t].pred[k] >= 0 && (arrival(o, t, k) < 0 || arrival(o, t, k) > o->now))
             return false;
     return true;
 }
@@ -112,20 +125,31 @@ static inline bool is_counted(const program *p, int32_t unit)
     return unit == p->rules.window_unit || window_of(p, unit).size > 0;
 }
 
-/* Its different predecessors; every fourth node has those that are not of its lane behind one join, if there are several. */
-static inline int64_t edges_of(const program *p, int64_t t)
+static inline int64_t different_preds(const program *p, int64_t t)
 {
-    int64_t n = 0, lane = p->node[t].pred[MAX_PREDS];
-    bool lane_is_named = false;
+    int64_t n = 0;
     for (int32_t k = 0; k < MAX_PREDS; k++) {
         bool is_new = p->node[t].pred[k] >= 0;
         for (int32_t i = 0; i < k; i++)
             is_new &= p->node[t].pred[i] != p->node[t].pred[k];
         n += is_new;
-        lane_is_named |= p->node[t].pred[k] == lane;
     }
-    bool is_joined = t % 4 == 3 && n > 1;
-    return (is_joined ? 1 : n) + (lane >= 0 && (is_joined || !lane_is_named));
+    return n;
+}
+
+/* Every fourth node has the predecessors that are not of its lane behind one join, if there are several. */
+static inline bool is_joined(const program *p, int64_t t)
+{
+    return t % 4 == 3 && different_preds(p, t) > 1;
+}
+
+static inline int64_t edges_of(const program *p, int64_t t)
+{
+    int64_t lane = p->node[t].pred[MAX_PREDS];
+    bool lane_is_named = false;
+    for (int32_t k = 0; k < MAX_PREDS; k++)
+        lane_is_named |= p->node[t].pred[k] == lane;
+    return (is_joined(p, t) ? 1 : different_preds(p, t)) + (lane >= 0 && (is_joined(p, t) || !lane_is_named));
 }
 
 static inline int64_t weight_of(const program *p, int64_t t, int32_t unit)

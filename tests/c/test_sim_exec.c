@@ -100,6 +100,8 @@ static void options_that_contradict_are_refused(void)
         {.n_workers = 1, .is_calendar = 1, .n_pools = 1, .pool_size = &two}, {.n_workers = 1, .dispatch_cycles = -1},
         {.n_workers = 1, .is_calendar = 1, .timing = PTO_TIMING_INTERLEAVED, .timing_n = 2}, {.n_workers = 1, .retire_cycles = -1},
         {.n_workers = 1, .timing = PTO_TIMING_INTERLEAVED}, {.n_workers = 1, .bytes_per_cycle = -1},
+        {.n_workers = 1, .hop_cycles = -1, .grid_columns = 1}, {.n_workers = 1, .hop_cycles = 1},
+        {.n_workers = 1, .hop_cycles = 1, .grid_columns = 1, .steals = 1}, {.n_workers = 1, .hop_cycles = 1, .grid_columns = 1, .is_shared = 1},
         {.n_workers = 1, .bytes_per_cycle = 0.0 / 0.0}, {.n_workers = INT32_MAX, .n_pools = 1, .pool_size = &two}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK(pto_sim_new(&wrong[i]) == NULL);
@@ -209,6 +211,43 @@ static void a_worker_does_one_thing_after_another(void)
     is_held(&r, 0, PTO_HELD_NOT, -1);
     is_held(&r, 1, PTO_HELD_DISPATCH, -1);
     is_held(&r, 2, PTO_HELD_DISPATCH, -1);
+    pto_record_free(record);
+}
+
+/* A grid of 2 x 3: from worker 0 it is one step to 1 and to 3, three to 5. Task 0 runs on 0 until 10; 1 on the same worker follows at
+   once, 2 and 3 a step of 4 later, 4 after three. Task 5 on 1 waits for 2, at its place until 19, and for 4 from 5, whose end at 27 comes two
+   steps later: at 35. */
+static void an_edge_takes_a_time_for_each_step_of_the_grid(void)
+{
+    static const int64_t workers[] = {0, 0, 1, 3, 5}, costs[] = {10, 5, 5, 5, 5};
+    pto_record *record = record_new(0);
+    for (int64_t i = 0; i < 5; i++)
+        add(record, (pto_task){.worker = workers[i], .cost = costs[i]}, i == 0 ? -1 : 0);
+    pto_sink *sink = pto_record_sink(record);
+    sink->submit(sink, &(pto_task){.worker = 1, .cost = 1, .n_after = 2, .after = (int64_t[]){2, 4}});
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 6, .hop_cycles = 4, .grid_columns = 3);
+    IS(r.ready, 0, 10, 14, 14, 22, 35);
+    IS(r.start, 0, 10, 14, 14, 22, 35);
+    is_held(&r, 5, PTO_HELD_EDGE, 4);
+    CHECK_EQ(r.total_cycles, 36);
+    CHECK_EQ(r.critical_path, 16);
+    SIMULATE(record, &r, .n_workers = 6, .hop_cycles = 0);
+    IS(r.start, 0, 10, 10, 10, 10, 15);
+    pto_record_free(record);
+}
+
+/* A window of one task submits the second when the first has completed, and its end is under way still: 10 + 2 steps of 100. */
+static void an_edge_is_under_way_when_its_target_is_submitted(void)
+{
+    pto_record *record = record_new(0);
+    int64_t before = add(record, (pto_task){.cost = 10}, -1);
+    add(record, (pto_task){.worker = 3, .cost = 5}, before);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 4, .hop_cycles = 100, .grid_columns = 2, .window = 1);
+    IS(r.submit, 0, 10);
+    IS(r.start, 0, 210);
+    is_held(&r, 1, PTO_HELD_EDGE, before);
     pto_record_free(record);
 }
 
@@ -329,6 +368,7 @@ int main(void)
         TEST(pools_grow_as_tasks_name_them), TEST(tasks_without_an_executor_are_refused), TEST(options_that_contradict_are_refused),
         TEST(a_shared_queue_feeds_all_workers), TEST(an_idle_executor_steals_what_is_ready_first),
         TEST(the_highest_priority_goes_first), TEST(lanes_take_turns), TEST(turns_are_taken_within_a_priority),
+        TEST(an_edge_takes_a_time_for_each_step_of_the_grid), TEST(an_edge_is_under_way_when_its_target_is_submitted),
         TEST(a_worker_does_one_thing_after_another), TEST(successors_see_a_task_once_it_is_retired),
         TEST(workers_that_share_dispatch_for_their_own_executors), TEST(tasks_that_ask_for_more_than_memory_gives_are_slower),
         TEST(the_rest_of_a_task_speeds_up_again), TEST(long_tasks_keep_their_places_in_memory),

@@ -21,7 +21,7 @@ from pto_wsp import (
     builtin_arch,
     capabilities,
 )
-from pto_wsp.errors import DirectiveError, WindowError
+from pto_wsp.errors import WindowError
 from pto_wsp.schedule.capability import DIRECTIVES, supports
 from pto_wsp.schedule.support import Capability
 from tests.schedule.small_tasks import (
@@ -271,6 +271,11 @@ def test_threshold() -> None:
     assert starts(w, arch=BUSY, overheads=True) == [20, 20, 20, 30, 40, 50, 60, 70]
 
 
+def test_spatial_map() -> None:
+    far = builtin_arch("unit").with_hops(100)
+    assert starts(of_k(eight()).spatial_map((2, 2), lambda t: (t.k % 2, t.k // 4)), arch=far)[:3] == [0, 0, 1]
+
+
 def test_the_archs_cycles() -> None:
     assert total(eight().task_graph(trace=TracePolicy.none())) == 8 * 2     # an element made and stored: 2 cycles
 
@@ -302,27 +307,15 @@ ENFORCED: dict[str, Callable[[], None]] = {
     "task_graph.ready.work_steal": test_work_steal, "task_graph.ready.priority": test_priority,
     "task_graph.start.immediate": test_start_immediate, "task_graph.start.after_orchestration": test_after_orchestration,
     "task_graph.start.threshold": test_threshold, "calendar": test_calendar,
+    "spatial_map": test_spatial_map,
     "task_graph.trace.none": test_the_archs_cycles, "task_graph.trace.cycles": test_cycles,
-}
-REFUSED: dict[str, Callable[[], Workload]] = {
-    "spatial_map": lambda: eight().spatial_map((2, 2)),
 }
 
 
 def test_every_cell_has_its_test() -> None:
     assert {name for name, found in capabilities("interp").items() if found is Capability.ENFORCED} == ENFORCED.keys()
-    assert ENFORCED.keys() | REFUSED.keys() == set(DIRECTIVES)
+    assert ENFORCED.keys() == set(DIRECTIVES)
     assert supports("cpu_sim") == supports("interp") and all(found.reason for found in supports("interp").values())
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_says_why(name: str) -> None:
-    with pytest.raises(DirectiveError) as caught:
-        REFUSED[name]().compile(target="interp")
-    assert f"target interp does not enforce {name}" in str(caught.value) and supports("interp")[name].reason in str(caught.value)
-    with pytest.warns(UserWarning, match=name):
-        assert REFUSED[name]().compile(target="interp", strict=False).run().stats.total_cycles == eight().compile(
-            target="interp").run().stats.total_cycles
 
 
 @pytest.mark.parametrize("w", [

@@ -46,7 +46,7 @@ from pto_wsp.schedule.capability import (
     supports,
     workload_forms,
 )
-from pto_wsp.schedule.directives import Affinity, DispatchBy, DispatchSteal, Hash, RoundRobin, SpatialMap, Timing
+from pto_wsp.schedule.directives import Affinity, DispatchBy, DispatchSteal, Hash, RoundRobin, Timing
 from pto_wsp.schedule.policy import Policy
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.schedule.support import Capability
@@ -108,7 +108,7 @@ CELLS: dict[str, tuple[Capability, Callable[[Workload], Workload] | None]] = {
     "task_graph.trace.none": (ENFORCED, lambda w: w.task_graph(trace=TracePolicy.none())),
     "task_graph.trace.cycles": (RECORDED, lambda w: w.task_graph(trace=TracePolicy.cycles(lambda t: 5))),
     "calendar": (REFUSED, lambda w: w.calendar(lambda t: (0, t.r))),
-    "spatial_map": (REFUSED, None),
+    "spatial_map": (REFUSED, lambda w: w.spatial_map((2, 2))),
 }
 
 
@@ -117,7 +117,7 @@ def schedule_of(directive: str) -> Schedule:
     ask = CELLS[directive][1]
     if ask is not None:
         return ask(rows()).schedule
-    return Schedule(spatial_map=SpatialMap(grid=(2, 2))) if directive == "spatial_map" else rows().task_graph(start=StartPolicy()).schedule
+    return rows().task_graph(start=StartPolicy()).schedule
 
 
 def test_every_directive_has_its_cell() -> None:

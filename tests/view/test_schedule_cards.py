@@ -44,6 +44,7 @@ POLICIES = [
     StartPolicy.after_orchestration(), StartPolicy.threshold(3), TracePolicy.none(), TracePolicy.cycles(lambda t: 100 + t.b),
     Deps.hybrid(), Deps.explicit(), Deps.infer_bytes_overlap(), Deps.infer_tensor_map_exact(),
     TaskWindow(8), TaskWindow(8, "bytes", WindowMode.ABORT), Calendar.of(lambda t: (t.b % 2, t.b // 2)), SpatialMap.of((4, 6)),
+    SpatialMap.of((4, 6), lambda t: (t.b % 4, t.b // 4)),
 ]
 
 
@@ -75,10 +76,10 @@ def test_a_policy_that_no_constructor_makes_shows_its_fields() -> None:
 
 
 def test_the_code_of_a_schedule_makes_it_again() -> None:
-    made = (one().streams(2).stream_by(lambda t: t.b % 2).timing(TimingPolicy.batched(2)).named("mine").spatial_map((2, 3)))
+    made = one().streams(2).stream_by(lambda t: t.b % 2).timing(TimingPolicy.batched(2)).named("mine")
     names = {name: getattr(pto_wsp, name) for name in pto_wsp.__all__}
-    again = eval("none()" + made.schedule.code, {**names, "none": none})
-    assert again.schedule == made.schedule
+    for one_of in (made, none().spatial_map((2, 3)), none().spatial_map((2, 3), lambda t: (t.b % 2, 1))):
+        assert eval("none()" + one_of.schedule.code, {**names, "none": none}).schedule == one_of.schedule
     assert Schedule().code == ""
     by_hand = none().calendar(lambda t: (t.b, 0))
     assert eval("none()" + by_hand.schedule.code, {**names, "none": none}).schedule == by_hand.schedule

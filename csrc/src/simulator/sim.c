@@ -59,6 +59,8 @@ static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int6
         return pto_sim_fail(&s->clock);
     int64_t node = s->nodes.next - 1;
     pto_sim_pools_enter(&s->pools, node, c, task);
+    if (s->options.hop_cycles > 0 && !pto_sim_send_old_edges(s, node, src, n_src))
+        return false;
     if (is_weighed)
         memcpy(pto_sim_front_weights(&s->front, node), needs, sizeof needs);
     s->n_tasks++;
@@ -213,6 +215,7 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     s->clock.failed_task = NONE;
     pto_sim_watch(s, NULL);
     pto_sim_nodes_init(&s->nodes, options->window_unit != PTO_WINDOW_TASKS || options->n_more > 0);
+    s->nodes.keeps_places = options->hop_cycles > 0;
     s->trace.is_kept = options->keep_trace;
     pto_sim_front_init(&s->front, &s->options, &s->clock, &s->nodes, &s->trace);
     bool has_memory = pto_sim_pools_init(&s->pools, &s->options, &s->front);

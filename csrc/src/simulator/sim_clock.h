@@ -14,6 +14,7 @@ typedef enum pto_sim_event {
     PTO_SIM_TASK_ENDS,         /* id: its executor */
     PTO_SIM_SERVICE_ENDS,      /* id: the worker that dispatches or retires a task */
     PTO_SIM_DELAY_ENDS,        /* id: the node of a mark */
+    PTO_SIM_EDGE_ARRIVES,      /* id: the link, from a worker of a grid to another one */
     PTO_SIM_SUBMISSION_ENDS,   /* id: the stream that has been busy with a task */
     PTO_SIM_START_COMES,       /* id: the executor whose task waits for the start that a calendar gives it */
     PTO_SIM_N_EVENTS

@@ -56,12 +56,21 @@ bool pto_sim_chain_grow(pto_sim_nodes *nodes)
     }
     int64_t grown = nodes->chain_capacity == 0 ? 1024 : 2 * nodes->chain_capacity;
     int64_t *chain = malloc((size_t)grown * sizeof *chain);
-    if (chain == NULL)
+    pto_sim_place *places = nodes->keeps_places ? malloc((size_t)grown * sizeof *places) : NULL;
+    if (chain == NULL || (nodes->keeps_places && places == NULL)) {
+        free(chain);
+        free(places);
         return false;
-    for (int64_t i = nodes->chain_first; i < node; i++)
+    }
+    for (int64_t i = nodes->chain_first; i < node; i++) {
         chain[i & (grown - 1)] = pto_sim_chain_of(nodes, i);
+        if (places != NULL)
+            places[i & (grown - 1)] = *pto_sim_place_of(nodes, i);
+    }
     free(nodes->chain);
+    free(nodes->places);
     nodes->chain = chain;
+    nodes->places = places;
     nodes->chain_capacity = grown;
     return true;
 }
@@ -73,4 +82,5 @@ void pto_sim_nodes_close(pto_sim_nodes *nodes)
     free(nodes->weights);
     free(nodes->links);
     free(nodes->chain);
+    free(nodes->places);
 }

@@ -44,9 +44,15 @@ typedef struct pto_sim_more {
 
 typedef struct pto_sim_link {
     int64_t node;              /* the successor */
-    int32_t next;              /* also the free list */
+    int32_t next;              /* also the free list; under way: how many nodes before the successor the source stands */
     bool is_order;             /* into a mark, for no other reason than structure */
 } pto_sim_link;
+
+/* Where a task ran, and since when others see that. */
+typedef struct pto_sim_place {
+    int64_t completed;
+    int32_t worker;            /* -1: a node that is at no place, or has not completed */
+} pto_sim_place;
 
 typedef struct pto_sim_nodes {
     pto_sim_node *rows;        /* [capacity] */
@@ -61,6 +67,8 @@ typedef struct pto_sim_nodes {
     int64_t n_links, links_capacity;
     int32_t links_free;        /* -1: none */
     int64_t *chain;            /* by node id modulo a power of two: cycles of the longest chain that ends in a node */
+    pto_sim_place *places;     /* as many as chains, likewise; NULL unless keeps_places */
+    bool keeps_places;
     int64_t chain_capacity, chain_limit, chain_first;
     int64_t critical_path;
 } pto_sim_nodes;
@@ -97,15 +105,28 @@ static inline int64_t pto_sim_chain_of(const pto_sim_nodes *nodes, int64_t node)
     return nodes->chain[node & (nodes->chain_capacity - 1)];
 }
 
-static inline bool pto_sim_link_nodes(pto_sim_nodes *nodes, int64_t src, int64_t dst, bool is_order)       /* false: no memory */
+static inline pto_sim_place *pto_sim_place_of(const pto_sim_nodes *nodes, int64_t node)
+{
+    return &nodes->places[node & (nodes->chain_capacity - 1)];
+}
+
+static inline int32_t pto_sim_link_new(pto_sim_nodes *nodes)       /* -1: no memory */
 {
     int32_t at = nodes->links_free;
     if (at >= 0)
         nodes->links_free = nodes->links[at].next;
     else if (nodes->n_links >= INT32_MAX - 1 || !PTO_RESERVE(nodes->links, nodes->links_capacity, nodes->n_links + 1))
-        return false;
+        return -1;
     else
         at = (int32_t)nodes->n_links++;
+    return at;
+}
+
+static inline bool pto_sim_link_nodes(pto_sim_nodes *nodes, int64_t src, int64_t dst, bool is_order)       /* false: no memory */
+{
+    int32_t at = pto_sim_link_new(nodes);
+    if (at < 0)
+        return false;
     nodes->links[at] = (pto_sim_link){dst, -1, is_order};
     pto_sim_node *n = pto_sim_at(nodes, src);
     if (n->first_link < 0)
@@ -141,6 +162,8 @@ static inline __attribute__((always_inline)) bool pto_sim_enter(pto_sim_nodes *n
     }
     longest = pto_sim_add(longest, fed->cost);
     nodes->chain[node & (nodes->chain_capacity - 1)] = longest;
+    if (nodes->keeps_places)
+        *pto_sim_place_of(nodes, node) = (pto_sim_place){.worker = -1};
     if (longest > nodes->critical_path && fed->task >= 0)
         nodes->critical_path = longest;
     return true;

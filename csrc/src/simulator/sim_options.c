@@ -37,8 +37,9 @@ static bool has_valid_executors(const pto_sim_options *o)
     bool has_pools = o->n_pools >= 0 && o->n_pools <= PTO_MAX_POOLS && (o->n_pools == 0 || o->pool_size != NULL);
     bool has_costs = o->dispatch_cycles >= 0 && o->retire_cycles >= 0 && o->bytes_per_cycle >= 0;
     bool is_dynamic = o->is_shared || o->steals || o->timing == PTO_TIMING_INTERLEAVED;
+    bool has_places = o->hop_cycles == 0 || (o->hop_cycles > 0 && o->grid_columns > 0 && !o->is_shared && !o->steals);
     bool has_starts = o->n_starts == 0 || (o->n_starts > 0 && o->starts != NULL && o->is_calendar);
-    if (!has_pools || !has_costs || !has_starts || (o->is_calendar && is_dynamic))
+    if (!has_pools || !has_costs || !has_places || !has_starts || (o->is_calendar && is_dynamic))
         return false;
     int64_t n = 0, pool;
     for (int32_t p = 0; p < o->n_pools; p++)

@@ -42,14 +42,76 @@ static void arrive(pto_sim *s, int64_t node, int64_t src, bool is_order)
     }
 }
 
+/* ---- places ---- */
+
+static int64_t worker_of(const pto_sim *s, int64_t node)
+{
+    return pto_sim_at(&s->nodes, node)->queue % s->pools.n_workers;
+}
+
+/* The time from a worker to another one. Saturates. */
+static int64_t steps_between(const pto_sim *s, int64_t from, int64_t to)
+{
+    int64_t columns = s->options.grid_columns, rows = from / columns - to / columns, across = from % columns - to % columns, cycles;
+    int64_t steps = (rows < 0 ? -rows : rows) + (across < 0 ? -across : across);
+    return __builtin_mul_overflow(steps, s->options.hop_cycles, &cycles) ? INT64_MAX : cycles;
+}
+
+/* Send the end of src, which completed then, to a task on another worker, by a link that nobody has. */
+static bool send_edge(pto_sim *s, int32_t link, int64_t node, int64_t src, int64_t at)
+{
+    s->nodes.links[link] = (pto_sim_link){.node = node, .next = (int32_t)(node - src)};
+    return pto_sim_clock_add(&s->clock, PTO_SIM_EDGE_ARRIVES, at, link);
+}
+
+static void edge_arrives(pto_sim *s, int64_t at)
+{
+    pto_sim_link link = s->nodes.links[at];
+    s->nodes.links[at].next = s->nodes.links_free;
+    s->nodes.links_free = (int32_t)at;
+    arrive(s, link.node, link.node - link.next, false);
+}
+
+bool pto_sim_send_old_edges(pto_sim *s, int64_t node, const int64_t *src, int64_t n_src)
+{
+    int64_t to = worker_of(s, node);
+    for (int64_t i = 0; i < n_src; i++) {
+        const pto_sim_place *place = src[i] < s->nodes.chain_first ? NULL : pto_sim_place_of(&s->nodes, src[i]);
+        if (place == NULL || place->worker < 0)        /* not completed, or at no place */
+            continue;
+        int64_t at = pto_sim_add(place->completed, steps_between(s, place->worker, to));
+        if (at <= s->clock.now)
+            continue;
+        int32_t link = pto_sim_link_new(&s->nodes);
+        pto_sim_at(&s->nodes, node)->n_pending++;
+        if (link < 0 ? !pto_sim_fail(&s->clock) : !send_edge(s, link, node, src[i], at))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a link of a task that completes now takes time: then it is under way. */
+static bool goes_far(pto_sim *s, int64_t node, int32_t at)
+{
+    pto_sim_link link = s->nodes.links[at];
+    if (s->options.hop_cycles == 0 || pto_sim_at(&s->nodes, node)->task < 0 || pto_sim_at(&s->nodes, link.node)->task < 0)
+        return false;
+    int64_t cycles = steps_between(s, worker_of(s, node), worker_of(s, link.node));
+    return cycles > 0 && (send_edge(s, at, link.node, node, pto_sim_add(s->clock.now, cycles)) || true);
+}
+
 /* Links of a node go back to the free list before its successor is told, which adds none. */
 static void complete_node(pto_sim *s, int64_t node)
 {
     pto_sim_node *n = pto_sim_at(&s->nodes, node);
     n->state = PTO_SIM_DONE;
+    if (s->options.hop_cycles > 0 && n->task >= 0)
+        *pto_sim_place_of(&s->nodes, node) = (pto_sim_place){s->clock.now, (int32_t)worker_of(s, node)};
     for (int32_t at = n->first_link, next; at >= 0; at = next) {
         pto_sim_link link = s->nodes.links[at];
         next = link.next;
+        if (goes_far(s, node, at))
+            continue;
         s->nodes.links[at].next = s->nodes.links_free;
         s->nodes.links_free = at;
         arrive(s, link.node, node, link.is_order);
@@ -233,6 +295,8 @@ bool pto_sim_advance(pto_sim *s)
     }
     while (pto_sim_clock_is_due(clock, PTO_SIM_DELAY_ENDS))
         pto_sim_complete(s, pto_sim_clock_take(clock, PTO_SIM_DELAY_ENDS));
+    while (pto_sim_clock_is_due(clock, PTO_SIM_EDGE_ARRIVES))
+        edge_arrives(s, pto_sim_clock_take(clock, PTO_SIM_EDGE_ARRIVES));
     if (clock->events[PTO_SIM_SUBMISSION_ENDS].n > 0)
         pto_sim_front_wake(&s->front);
     pto_sim_front_count_ready(&s->front);

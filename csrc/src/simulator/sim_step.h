@@ -36,6 +36,7 @@ void pto_sim_complete(pto_sim *s, int64_t node);           /* and all joins and 
 bool pto_sim_submit(pto_sim *s, pto_sim_stream *f);        /* what the stream can */
 bool pto_sim_submit_all(pto_sim *s);                       /* of the streams that may go on */
 bool pto_sim_submit_by_rules(pto_sim *s, pto_sim_stream *f, int64_t node);
+bool pto_sim_send_old_edges(pto_sim *s, int64_t node, const int64_t *src, int64_t n_src);      /* of sources that completed before now */
 bool pto_sim_advance(pto_sim *s);      /* dispatch, then to the next time at which anything happens; false too when nothing does any more */
 
 static inline bool pto_sim_make_ready(pto_sim *s, int64_t node)

@@ -19,15 +19,15 @@ def program() -> None:
 
 
 def mistake() -> None:
-    program().spatial_map((2, 2)).compile(target="interp")
+    program().spatial_map((2, 2)).compile(target="ascend_npu")
 
 
-# error[S101]: target interp does not enforce spatial_map
+# error[S101]: target ascend_npu does not enforce spatial_map
 #   --> directive_not_enforced.py:22:5
 #      |
-#   22 |     program().spatial_map((2, 2)).compile(target="interp")
-#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = expected: no such directive: no target of this version enforces it
-#    = found:    SpatialMap(grid=(2, 2))
-#    = help:     drop it, or compile(..., strict=False) to have it recorded and not enforced
-#    = note:     no target lays tasks out on a grid of cores yet
+#   22 |     program().spatial_map((2, 2)).compile(target="ascend_npu")
+#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: no such directive
+#    = found:    SpatialMap.of((2, 2))
+#    = help:     compile for cpu_sim or interp, which do; or drop it, or compile(..., strict=False) to have it recorded and not enforced
+#    = note:     the runtime chooses the core of each task, and knows no distance between cores
