@@ -24,6 +24,7 @@ from pto_wsp.api.tensors.arguments import ArgumentReader
 from pto_wsp.api.tensors.calls import ReadyCall
 from pto_wsp.api.tensors.known import CompiledCall, KnownFunctions
 from pto_wsp.api.tensors.options import JitOptions, arch_of
+from pto_wsp.api.tensors.over_ranks import RankCall
 from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import JitOptionError, PtoError, TensorBodyError, TensorSignatureError, UnknownNameError
 from pto_wsp.ir.exchange import is_array
@@ -60,7 +61,7 @@ class JitFunction(doors.Displayed):
         self._scalar_places = tuple(k for k, dtype in enumerate(self._scalars) if dtype is not None)
         self._captured = CapturedNames(function)
         self._known = KnownFunctions(function, options)
-        self._ready: dict[object, ReadyCall] = {}
+        self._ready: dict[object, ReadyCall | RankCall] = {}
         self._preparing = threading.Lock()
 
     # -- calls ---------------------------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ class JitFunction(doors.Displayed):
                 values[place] = usual_value(values[place]) if said is None else said.value
         return values
 
-    def _prepare(self, key: object, values: Sequence[object], plan: TilePlan | None) -> ReadyCall:
+    def _prepare(self, key: object, values: Sequence[object], plan: TilePlan | None) -> ReadyCall | RankCall:
         """Return what runs calls of a key that is new."""
         if is_tracing_workload():
             raise TensorBodyError(f"`{self.__name__}` is called in a workload", here(), expected="a workload of its own",
@@ -133,7 +134,9 @@ class JitFunction(doors.Displayed):
             if ready is None:
                 bound = self._signature.match(values)
                 bound.sizes()      # two numbers of one symbol are an error before anything is compiled
-                ready = self._known.function_of(bound, self._captured.key(), plan).call_of(bound)
+                layouts = any(isinstance(given, Tensor) and given.layout is not None for given in bound.given)
+                ready = self._known.over_ranks(bound, self._captured.key(), plan) if layouts or self.options.mesh is not None else \
+                    self._known.function_of(bound, self._captured.key(), plan).call_of(bound)
                 while len(self._ready) >= _MOST_READY:
                     del self._ready[next(iter(self._ready))]
                 self._ready[key] = ready
@@ -154,8 +157,13 @@ class JitFunction(doors.Displayed):
         return bound, self._known.traced(bound, self._captured.key())
 
     def _traces(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
-        traces = doors.late_module("pto_wsp.api.tensors.lowering").Traces
-        return traces(tuple(self._tunables), lambda plan: self._traced(args, kwargs, plan)[1].function)
+        lowering = doors.late_module("pto_wsp.api.tensors.lowering")
+
+        def function(plan: TilePlan) -> Any:
+            bound, traced = self._traced(args, kwargs, plan)
+            return lowering.placed(traced.function, bound, self.options.mesh)[0]
+
+        return lowering.Traces(tuple(self._tunables), function)
 
     def plan(self, /, *args: Any, arch: object = None, target: str | None = None, sizes: Mapping[str, int] | None = None,
              until: str | None = None, **kwargs: Any) -> Any:
@@ -165,15 +173,16 @@ class JitFunction(doors.Displayed):
         pass; then the function and its plan behind that pass are returned.
         Raises: J2xx and J3xx for a function that cannot be cut, C114 for a name that no pass has, C115 for an unknown arch.
         """
-        _, traced = self._traced(args, kwargs)
+        bound, traced = self._traced(args, kwargs)
         lowering = doors.late_module("pto_wsp.api.tensors.lowering")
         machine = self._known.arch_of(None) if arch is None else arch_of(arch)
         target = target or self.options.target
         known = _sizes(sizes, traced.function)
+        function, ranks = lowering.placed(traced.function, bound, self.options.mesh)
         if until is not None:
-            empty = lowering.empty_plan(traced.function, machine, target, known)
-            return lowering.planned_until(traced.function, empty, lowering.context_of(machine, target, known), until)
-        return lowering.plan_of(traced.function, None, machine, target, known, self._traces(args, kwargs)).plan
+            empty = lowering.empty_plan(function, machine, target, known)
+            return lowering.planned_until(function, empty, lowering.context_of(machine, target, known, ranks), until)
+        return lowering.plan_of(function, None, machine, target, known, self._traces(args, kwargs), ranks).plan
 
     def lower(self, plan: TilePlan | None = None, /, *, passes: Mapping[str, Callable[..., object]] | None = None, **tensors: Any) -> Any:
         """Return the function as a `Workload` on Tensors, for `>>`, `|`, `.dispatch` and every target; `.source()` prints it.
@@ -183,17 +192,21 @@ class JitFunction(doors.Displayed):
         Raises: T101, J101, J109 for tensors that do not fit; J3xx for a plan that does not; C113, C114 for passes.
         """
         out = tensors.pop("out", None)
-        _, traced = self._traced((), tensors, plan)
+        bound, traced = self._traced((), tensors, plan)
         lowering = doors.late_module("pto_wsp.api.tensors.lowering")
         arch = self._known.arch_of(plan)
         target = self.options.target if plan is None else plan.target
         sizes = {} if plan is None else dict(plan.sizes)
-        context = lowering.context_of(arch, target, sizes)
+        function, ranks = lowering.placed(traced.function, bound, self.options.mesh)
+        context = lowering.context_of(arch, target, sizes, ranks)
         if passes is None:
-            planned = lowering.plan_of(traced.function, plan, arch, target, sizes, self._traces((), tensors))
+            planned = lowering.plan_of(function, plan, arch, target, sizes, self._traces((), tensors), ranks)
+        elif ranks is not None:
+            raise JitOptionError("passes= takes the place of passes of one rank's function", here(), expected="a function without a mesh",
+                                 found=repr(self.options.mesh))
         else:
-            empty = lowering.empty_plan(traced.function, arch, target, sizes)
-            planned = lowering.with_passes(traced.function, empty if plan is None else plan, context, passes)
+            empty = lowering.empty_plan(function, arch, target, sizes)
+            planned = lowering.with_passes(function, empty if plan is None else plan, context, passes)
         workload = lowering.workload_of(planned, context, {**_given_tensors(tensors), **self._out_tensors(traced.function, out)})
         return workload if self.options.schedule is None else workload.under(self.options.schedule)
 

@@ -405,7 +405,7 @@ class Tensor(TensorView):
             number: int | Symbolic = 0
             for k in free:
                 number = number * mesh.shape[k] + at[k]
-            part = whole[number]
+            part = TensorView(whole, pick(whole.view, 0, number), tensors_read(number))     # also of a number, which indexing would read
         limits: list[object] = [None] * part.rank
         for axis, dim in cut_by.items():
             k = mesh.axis(axis)

@@ -2,7 +2,8 @@
 
 Ops work on the last dimension or on the last two; the dimensions in front run along, and broadcast as NumPy's. Only a written 1
 broadcasts, a symbol never. Any other function of `pto` with one result is an op here, too: its arguments that are no tiles are attributes.
-Ops that kernels do not have stand at the end: `take`, `rows_of`, `arange`, `random`, `full`.
+Ops that kernels do not have stand at the end: `take`, `rows_of`, `arange`, `random`, `full`, and `move`, a collective over the ranks of a
+mesh: the same elements, elsewhere.
 
 >>> infer("matmul", [ArrayType((b, t, Const(64)), F32), ArrayType((Const(64), Const(32)), F32)], ())
 (ArrayType(shape=(b, t, Const(32)), dtype=DType.F32),)
@@ -40,8 +41,8 @@ from pto_wsp.ops.typing import misfit
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.source import here
 
-TAKE, ROWS_OF, ARANGE, RANDOM, FULL = "take", "rows_of", "arange", "random", "full"
-ARRAY_OPS = (TAKE, ROWS_OF, ARANGE, RANDOM, FULL)
+TAKE, ROWS_OF, ARANGE, RANDOM, FULL, MOVE = "take", "rows_of", "arange", "random", "full", "move"
+ARRAY_OPS = (TAKE, ROWS_OF, ARANGE, RANDOM, FULL, MOVE)
 PLACES = DType.I32       # the dtype of places that ops find
 Sizes: TypeAlias = tuple[int, ...]
 _WORD = 1 << 32
@@ -391,6 +392,8 @@ def _infer_array_op(op: str, operands: Sequence[ArrayType | None], attrs: Attrs,
             return _wanted(op, wanted),
         case "random", (None, None, *strides) if not any(strides):
             return _wanted(op, wanted),
+        case "move", (ArrayType() as moved,):
+            return moved,
         case _ if op in ARRAY_OPS:
             raise OperandKindError(f"`{op}` takes other operands", here(), found=" and ".join(map(str, operands)))
         case _:
@@ -465,5 +468,6 @@ def _filled(operands: Sequence[Array | Number], attrs: Attrs, results: Sequence[
 
 
 _ARRAY_VALUES: Mapping[str, Callable[[Sequence[Array | Number], Attrs, Sequence[SizedType]], tuple[Array, ...]]] = MappingProxyType({
-    TAKE: _taken, ROWS_OF: _rows_of, ARANGE: _counted, RANDOM: _drawn, FULL: _filled})
+    TAKE: _taken, ROWS_OF: _rows_of, ARANGE: _counted, RANDOM: _drawn, FULL: _filled,
+    MOVE: lambda operands, attrs, results: (_array(operands[0]),)})
 _FORMULA_CALLS: Mapping[str, Callable[..., object]] = MappingProxyType({function.__name__: function for function in FUNCTIONS})

@@ -154,7 +154,7 @@ class TilePlan(Displayed):
     def but(self, *, tiles: Said | None = None, groups: Said | None = None, inner: Said | None = None, batch: Said | None = None,
             tails: Said | None = None, split: Said | None = None, loops: Said | None = None, order: Said | None = None,
             keep: Said | None = None, flat: Said | None = None, allow: object = None, tunables: Said | None = None,
-            schedule: object = None) -> TilePlan:
+            collectives: Said | None = None, schedule: object = None) -> TilePlan:
         """Return the plan with entries by hand; what is chosen automatically is chosen again.
 
         `tiles={"out": {"t": 64, 1: 1024}}`: a name, an axis, a value; the value may be a Tunable, and None takes an entry back.
@@ -163,7 +163,8 @@ class TilePlan(Displayed):
         J304 for what does not fit.
         """
         given = {"tiles": tiles, "groups": groups, "inner": inner, "batch": batch, "tails": tails, "split": split, "loops": loops,
-                 "order": order, "keep": keep, "flat": flat, "allow": allow, "tunables": tunables, "schedule": schedule}
+                 "order": order, "keep": keep, "flat": flat, "allow": allow, "tunables": tunables,
+                 "collectives": collectives, "schedule": schedule}
         changed = entries_of({key: said for key, said in given.items() if said is not None})
         names = None if self.planner is None else self.planner.names
         if names is not None:
@@ -378,7 +379,7 @@ def group_rows(plan: TilePlan) -> Iterator[tuple[tuple[str, ...], str]]:
 
 def other_rows(plan: TilePlan) -> Iterator[tuple[str, str, str]]:
     """Yield (key, what it says, reason) for the entries that are not of one group's tiles."""
-    for key in ("loops", "tails", "order", "flat", "allow", "tunables"):
+    for key in ("loops", "tails", "order", "flat", "allow", "tunables", "collectives"):
         for entry in plan.entries:
             if entry.key == key:
                 where = " ".join(filter(None, (entry.name, entry.axis)))

@@ -34,11 +34,13 @@ KEYS = {
     "flat": "the axes that are the rows of a tile",
     "allow": "rewrites that change the order of sums",
     "tunables": "the values of the function's Tunable parameters",
+    "collectives": "the algorithm of a collective over a mesh",
 }
 LOOPS = ("kernel", "tasks")
 KEEPS = ("task", "whole", "again")
 STAYS = ("left", "right")
 REWRITES = ("row_scale", "online_softmax")
+ALGORITHMS = ("ring", "tree", "direct")
 STEPS = ("m", "n", "k")          # names of axes in `inner` beside those of values
 STAY = "stay"
 SHORT = "short"
@@ -252,20 +254,21 @@ def _number(value: object) -> PlainValue | None:
 _KINDS: Mapping[str, Callable[[object], PlainValue | None]] = {
     "groups": _names, "tiles": _count, "inner": _count, "stay": _one_of(STAYS), "batch": _count, "tails": _tail,
     "split": _count, "loops": _one_of(LOOPS), "order": _axes, "keep": _one_of(KEEPS), "flat": _axes, "allow": _rewrites,
-    "tunables": _number,
+    "tunables": _number, "collectives": _one_of(ALGORITHMS),
 }
 _TAKES = {
     "groups": "the names of values, as a tuple", "tiles": "a whole number from 1", "inner": "a whole number from 1 for each of m, n, k",
     "stay": '"left" or "right"', "batch": "a whole number from 1", "tails": '"short", or sizes as a tuple',
     "split": "a whole number from 1",
     "loops": '"kernel" or "tasks"', "order": "axes as a tuple, the outermost first", "keep": '"task", "whole" or "again"',
+    "collectives": '"ring", "tree" or "direct"',
     "flat": "axes as a tuple", "allow": " or ".join(map(repr, REWRITES)) + ", in a tuple", "tunables": "a number, a word, or a bool",
 }
 _EXAMPLES = {
     "groups": '{"all": ("normed", "out")}', "tiles": '{"out": {"t": 64, 1: 512}}', "inner": '{"out": {"k": 64, "stay": "left"}}',
     "batch": '{"normed": 4}', "tails": '{"t": (64, 16, 4, 1)}', "split": '{"out": 4}', "loops": '{"j": "tasks"}',
     "order": '{"out": (1, "t")}', "keep": '{"normed": "whole"}', "flat": '{"score": ("b", "h", "s")}', "allow": '("online_softmax",)',
-    "tunables": '{"block": 256}',
+    "tunables": '{"block": 256}', "collectives": '{"total": "tree"}',
 }
 _NAMED = {**dict.fromkeys(KEYS, "a value or group of the function"), "loops": "a loop's variable", "tunables": "a Tunable parameter",
           "tails": "a symbol, a value or a group", "tiles": "a value, a group or a symbol"}

@@ -57,6 +57,14 @@ def test_programs_of_every_kind_are_numpys(n: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("n", "target"), [(2, "cpu_sim"), (4, "interp")])
+def test_functions_on_tensors_give_the_bits_of_one_process(n: int, target: str) -> None:
+    code, text, _ = run(n, "-m", "mpi4py", "tests/mesh/over_mpi/functions.py", target)
+    assert code == 0, text
+    assert all(f"rank {rank}: 3 functions" in text for rank in range(n)), text
+
+
+@pytest.mark.slow
 def test_a_run_without_faults() -> None:
     code, text, _ = fault("no fault")
     assert code == 0, text

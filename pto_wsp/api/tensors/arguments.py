@@ -34,7 +34,8 @@ class ArgumentReader:
         if isinstance(value, Tensor):
             if value.data is None:
                 return self._nothing(value, NotTaken("a tensor without data", repr(value), "a Tensor of an array"))
-            return self._array(Tensor, value, value.data)
+            key = self._array(Tensor, value, value.data)
+            return key if value.layout is None else (key, value.layout)
         if is_array(value):
             array = array_of(value)
             return self._nothing(value, array) if isinstance(array, NotTaken) else self._array(type(value), value, array)

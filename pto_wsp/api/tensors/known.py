@@ -17,12 +17,16 @@ from pto_wsp.api.tensors import disk
 from pto_wsp.api.tensors.calls import ReadyFunction, number_of
 from pto_wsp.api.tensors.disk import KnownProgram
 from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
+from pto_wsp.api.tensors.over_ranks import RankCall, RankResult, names_used
 from pto_wsp.api.tensors.plan_files import find_plan
 from pto_wsp.api.tensors.runs import ProgramRuns
+from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
+from pto_wsp.errors import JitOptionError
 from pto_wsp.ir.digest import tensor_digest
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.source import here
 from pto_wsp.trace.tensor.compiling import refuse_compiling
 from pto_wsp.trace.tensor.signature import BoundArguments
 from pto_wsp.trace.tensor.traced import Traced, trace_function
@@ -124,6 +128,29 @@ class KnownFunctions:
             ready = self._found[key] = self._made(bound, self.traced(bound, captured), plan)
         return ready
 
+    def over_ranks(self, bound: BoundArguments, captured: tuple[object, ...], plan: TilePlan | None) -> RankCall:
+        """Return what runs calls over the ranks of a mesh, for arrays of these shapes and layouts.
+
+        Raises: M102 without a mesh, J121 for options that one rank alone has; what placing, planning and compiling raise.
+        """
+        traced, arch = self.traced(bound, captured), self.arch_of(plan)
+        lowering = doors.late_module("pto_wsp.api.tensors.lowering")
+        function, ranks = lowering.placed(traced.function, bound, self._options.mesh)
+        for option in ("plans", "verify_passes"):
+            if option in self._options.rest or (option == "plans" and self._options.plans is not None):
+                raise JitOptionError(f"`{function.name}` over ranks does not take {option}=", here(), expected="a function without it")
+        types = tuple(f"{leaf.path}: {leaf.type!r}" for leaf in bound.leaves)
+        refuse_compiling(function.name, ", ".join(types))
+        planned = lowering.plan_of(function, plan, arch, self._options.target, {}, None, ranks)
+        linked = arch if arch.links is not None or self._options.arch is not None else builtin_arch("unit")     # a host says no links
+        program, emitted = lowering.program_of(planned, self._options, linked, ranks)
+        self._compiled[f"over ranks {len(self._compiled)}"] = CompiledCall(types, self._options.target, arch.name, planned.plan, program)
+        results = tuple(RankResult(name, ranks.whole[view.array.id].shape, view.dtype, ranks.whole[view.array.id].layout)
+                        for name, view in zip(emitted.results, function.results, strict=True))
+        return RankCall(name=function.name, mesh=ranks.mesh, program=program, rebuild=traced.rebuild, bound=bound,
+                        inputs=names_used(program, emitted.parameters), results=results, running=threading.Lock(),
+                        scalars=names_used(program, [emitted.spelled[symbol.name] for symbol in function.scalars]))
+
     def _made(self, bound: BoundArguments, traced: Traced, plan: TilePlan | None) -> ReadyFunction:
         function = traced.function
         arch = self.arch_of(plan)
@@ -162,11 +189,13 @@ def _check_passes(function: TensorFunction, plan: TilePlan | None, options: JitO
     numbers = {symbol.name: number_of(leaf.path, leaf.dtype, value)
                for symbol, leaf, value in zip(function.scalars, bound.scalars, bound.numbers, strict=True)}
     lowering = doors.late_module("pto_wsp.api.tensors.lowering")
+    function, _ = lowering.placed(function, bound, None)
     lowering.check_passes(function, plan, arch, options.target, arrays, {**bound.sizes(), **numbers})
 
 
 def _compiled(function: TensorFunction, plan: TilePlan | None, options: JitOptions, arch: Arch) -> KnownProgram:
     lowering = doors.late_module("pto_wsp.api.tensors.lowering")
+    function = lowering.without_moves(function)
     tunables = () if plan is None else tuple(entry.name for entry in plan.entries if entry.key == "tunables")
     traces = lowering.Traces(tunables, lambda _: function)       # it was traced with the plan's values
     planned = lowering.plan_of(function, plan, arch, options.target, {} if plan is None else dict(plan.sizes), traces)

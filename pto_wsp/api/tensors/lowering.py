@@ -13,32 +13,69 @@ from pto_wsp.api.program import Program
 from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
 from pto_wsp.api.tensors.tensor_workload import TensorWorkload
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import JitOptionError, PassError, UnknownPassError
+from pto_wsp.errors import JitOptionError, MeshError, PassError, TensorTypeMismatchError, UnknownPassError
 from pto_wsp.ir.exchange import Array
+from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import Number
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
+from pto_wsp.ir.tensor_layout import TensorLayout
 from pto_wsp.passes.tensor.emit import EmittedModule, emit
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
-from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.place_shards import Placement, place_shards, without_moves
+from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
 from pto_wsp.run.tensor_pass_check import check_tensor_passes, difference_of_functions, drawn_arguments
 from pto_wsp.schedule.tiling import Planner, TilePlan
 from pto_wsp.schedule.tiling_names import names_of
 from pto_wsp.source import here
+from pto_wsp.trace.tensor.signature import ArrayLeaf, BoundArguments, sizes_of
 from pto_wsp.values import dataclass
 from pto_wsp.wording import nearest
 
 Replaced: TypeAlias = Mapping[str, Callable[[PlannedFunction, TensorContext], PlannedFunction]]
 
+_BEFORE_RANKS = tuple(one for one in TENSOR_PASSES if one.name == "simplify")
 _HOST = "host_cpu"
 _WITHOUT_MEMORIES = "unit"      # this machine's capacities stand in on it
 _DRAWN_SIZE = 5                 # of symbols, where a function of the user's in place of a pass is tried
 USUAL_SIZE = 1024               # that a symbol is planned for
 
 
-def context_of(arch: Arch, target: str, sizes: Mapping[str, int]) -> TensorContext:
-    """Return what the passes know beside the function and the plan."""
-    return TensorContext(arch_of(_HOST) if arch.name == _WITHOUT_MEMORIES else arch, target, sizes)
+def context_of(arch: Arch, target: str, sizes: Mapping[str, int], ranks: LocalArrays | None = None) -> TensorContext:
+    """Return what the passes know beside the function and the plan. `ranks`: of a function that was placed on a mesh."""
+    return TensorContext(arch_of(_HOST) if arch.name == _WITHOUT_MEMORIES else arch, target, sizes, ranks)
+
+
+def placed(function: TensorFunction, bound: BoundArguments, mesh: Mesh | None) -> tuple[TensorFunction, LocalArrays | None]:
+    """Return a function as one rank runs it, and what its arrays are parts of; without a mesh, the function without its collectives.
+
+    Raises: M102 for arguments with a layout where no mesh is known, J109 for sizes that only a run knows; what placing it raises.
+    """
+    layouts = [given.layout if isinstance(given, Tensor) else None for given in bound.given]
+    if mesh is None:
+        named = next((leaf.path for leaf, layout in zip(bound.leaves, layouts, strict=True) if layout is not None), None)
+        if named is not None:
+            raise MeshError(f"`{function.name}`: argument `{named}` has a layout, and no mesh is known", here(), expected="a mesh",
+                            help=f"{function.name}.using(mesh=Mesh(x=2))(...) runs the function over the ranks of a mesh")
+        return without_moves(function), None
+    known = sizes_of(bound.leaves, [given.ref.shape if isinstance(given, Tensor) and not given.sized_by_runs else
+                                    None if array is None else array.shape for given, array in zip(bound.given, bound.arrays, strict=True)])
+    unknown = [symbol.name for symbol in function.symbols if symbol.name not in known]
+    if unknown:
+        raise TensorTypeMismatchError(f"`{function.name}` over ranks: nobody says how many {unknown[0]} is", here(),
+                                      expected="arrays, or Tensors with a shape of numbers", help="f.lower(plan, x=X, ...) takes Tensors")
+    simple = run_tensor_passes(PlannedFunction(function, empty_plan(function, arch_of(_HOST), DEFAULT_TARGET, {})),
+                               context_of(arch_of(_HOST), DEFAULT_TARGET, {}), _BEFORE_RANKS).function
+    given_layouts = tuple(_whole(leaf) if layout is None else layout.named_on(mesh)
+                          for leaf, layout in zip(bound.leaves, layouts, strict=True))
+    return place_shards(simple, Placement(mesh, given_layouts, known))
+
+
+def _whole(leaf: ArrayLeaf) -> TensorLayout:
+    """Return the layout of an argument that has none: every rank has all of it."""
+    made = TensorLayout.replicated(len(leaf.type.extents))
+    made.span = leaf.span
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +87,14 @@ class Traces:
 
 
 def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target: str, sizes: Mapping[str, int],
-            traces: Traces | None = None) -> PlannedFunction:
+            traces: Traces | None = None, ranks: LocalArrays | None = None) -> PlannedFunction:
     """Return the function in tiled form, and the plan with every choice. `given`: a plan whose entries are followed.
 
+    `ranks`: of a function that was placed on a mesh.
     Raises: J302 to J304, J306 for a plan that does not fit the function.
     """
-    context = context_of(arch, target, sizes)
+    sizes = sizes if ranks is None else {**sizes, **ranks.sizes}
+    context = context_of(arch, target, sizes, ranks)
     used = empty_plan(function, arch, target, sizes) if given is None else used_plan(function, given, context, traces)
     planned = run_tensor_passes(PlannedFunction(function, replace(used, planner=None)), context)
     return replace(planned, plan=replace(planned.plan, planner=planner_of(function, context, traces)))
@@ -149,9 +188,10 @@ def workload_of(planned: PlannedFunction, context: TensorContext, tensors: Mappi
     return TensorWorkload.of(emitted.workload(tensors), emitted.source, planned.plan)
 
 
-def program_of(planned: PlannedFunction, options: JitOptions, arch: Arch) -> tuple[Program, EmittedModule]:
+def program_of(planned: PlannedFunction, options: JitOptions, arch: Arch,
+               ranks: LocalArrays | None = None) -> tuple[Program, EmittedModule]:
     """Return the program of a function in tiled form, whose arrays and sizes each run binds."""
-    emitted = emit(planned, context_of(arch, options.target, {}))
+    emitted = emit(planned, context_of(arch, options.target, {}, ranks))
     workload = emitted.workload()
     if options.schedule is not None:
         workload = workload.under(options.schedule)

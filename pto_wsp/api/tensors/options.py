@@ -11,6 +11,7 @@ from pto_wsp import doors
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchOptionError, JitOptionError
+from pto_wsp.ir.mesh import Mesh
 from pto_wsp.schedule.schedule import Schedule, Scheduled
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -31,6 +32,12 @@ class JitOptions:
     plans: Path | None = None
     rest: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def mesh(self) -> Mesh | None:
+        """The mesh that the function runs over; None for one machine."""
+        found = self.rest.get("mesh")
+        return found if isinstance(found, Mesh) else None
+
     def using(self, *, target: object = None, arch: object = None, schedule: object = None, plans: object = None,
               **rest: object) -> JitOptions:
         """Return options with others in place of some; None leaves one as it is.
@@ -39,6 +46,8 @@ class JitOptions:
         """
         if target is not None and not isinstance(target, str):
             raise _unfit("target", "the name of a target", target)
+        if not isinstance(rest.get("mesh"), Mesh | None):
+            raise _unfit("mesh", "a Mesh: Mesh(x=2)", rest["mesh"])
         if plans is not None and not isinstance(plans, str | Path):
             raise _unfit("plans", "the folder that plans are in", plans)
         return replace(self, target=target or self.target, arch=self.arch if arch is None else arch_of(arch),

@@ -24,6 +24,7 @@ from pto_wsp.ir.tensor_function import (
     views_read,
 )
 from pto_wsp.ir.view import Cut, Pick
+from pto_wsp.ops.tensors import MOVE
 from pto_wsp.values import dataclass
 
 
@@ -137,6 +138,11 @@ def users_of(function: TensorFunction) -> dict[int, frozenset[int]]:
             note(elements_in(scalars_of(item.leaf)), 0)
     note((view.array.id for view in function.results), 0)
     return {one: frozenset(found) for one, found in users.items()}
+
+
+def is_move(statement: Statement) -> bool:
+    """Tell whether a statement is a collective, which no kernel computes."""
+    return isinstance(statement, Apply) and statement.op == MOVE
 
 
 def with_views(statement: Statement, change: Callable[[ArrayView], ArrayView]) -> Statement:

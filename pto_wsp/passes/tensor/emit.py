@@ -13,36 +13,51 @@ from __future__ import annotations
 import keyword
 import linecache
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from pto_wsp.errors import NoTileFormError
+from pto_wsp.errors import LayoutError, NoTileFormError
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, leaves, mul, sub
 from pto_wsp.ir.tensor import Injective, Monotone, Tensor
-from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Make, Put, TensorFunction, TileCut
+from pto_wsp.ir.tensor_function import (
+    Apply,
+    Array,
+    ArrayConstant,
+    ArrayView,
+    Body,
+    Make,
+    Put,
+    TensorFunction,
+    TileCut,
+    arrays_defined,
+)
+from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout, made_at
 from pto_wsp.ir.view import Cut
-from pto_wsp.passes.tensor.effects import highest_id, views_of
+from pto_wsp.passes.tensor.effects import effects_of, highest_id, is_move, views_of
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.kernel_text import RESERVED, KernelCall, ModuleLine, identifier, kernel_of
 from pto_wsp.passes.tensor.own_results import in_shape_of_results, with_own_results
 from pto_wsp.passes.tensor.partition import bounds_of_symbols
-from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, scalar_text
 from pto_wsp.passes.tensor.scratch import Run, Segment, plan_scratch
 from pto_wsp.passes.tensor.substitute import substituted
-from pto_wsp.source import UNKNOWN, Span, map_lines
+from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.source import UNKNOWN, Span, here, map_lines
 from pto_wsp.values import dataclass
 
-_IMPORTED = ("DType", "In", "InOut", "Injective", "Monotone", "Out", "P", "Scalar", "Symbol", "Tensor", "Tile", "ceildiv", "kernel",
-             *sorted(FUNCTIONS.values()), "pto", "workload")
+_IMPORTED = ("DType", "In", "InOut", "Injective", "Mesh", "Monotone", "Out", "P", "Partial", "Replicate", "Scalar", "Shard", "Symbol",
+             "Tensor", "TensorLayout", "Tile", "all_to_all", "allgather", "allreduce", "ceildiv", "kernel", *sorted(FUNCTIONS.values()),
+             "pto", "reduce_scatter", "relayout", "workload")
 _TAKEN = RESERVED | {*_IMPORTED, "np", "cache", "run", "program"}
 _OF_RUN = {*keyword.kwlist, "program", "np", "ceildiv", *FUNCTIONS.values(), *(dtype.name for dtype in DType)}
 _CONTRACTS = {Contract.INJECTIVE: Injective, Contract.MONOTONE: Monotone}
@@ -53,7 +68,7 @@ _FILL_ROWS, _FILL_COLUMNS = 64, 512       # the tile of a task that sets state t
 class ModuleTensor:
     """A tensor of the module that a run binds, by its name: an array that comes in, or a result.
 
-    `path`: how the caller names it. `variable`: the parameter of the workload's function that the tensor is.
+    `path`: how the caller names it. `variable`: the parameter of the workload's function that the tensor is. `layout`: its layout as text.
     """
 
     name: str
@@ -61,6 +76,7 @@ class ModuleTensor:
     array: Array
     variable: str
     is_result: bool = False
+    layout: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -76,6 +92,7 @@ class EmittedModule:
     file: str
     spans: Mapping[int, Span]
     _names: dict[str, str]
+    mesh: Mesh | None = None
     _namespace: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -87,6 +104,11 @@ class EmittedModule:
     def parameters(self) -> tuple[str, ...]:
         """The names of the tensors that the caller's arrays are bound to, in the order of the function's parameters."""
         return tuple(one.name for one in self.bound if not one.is_result)
+
+    @property
+    def spelled(self) -> Mapping[str, str]:
+        """The module's names of the function's symbols and scalars."""
+        return self._names
 
     @property
     def namespace(self) -> Mapping[str, Any]:
@@ -127,11 +149,29 @@ class EmittedModule:
         for one in self.bound:
             declared = declared_tensors[one.name]
             if one.name in found:
-                declared_tensors[one.name] = _with_contracts(found[one.name], one.array)
+                declared_tensors[one.name] = _with_contracts(_with_layout(found[one.name], declared, self.mesh), one.array)
             elif found and one.is_result and all(isinstance(size, Const) for size in declared.sizes):
-                declared_tensors[one.name] = Tensor(np.zeros([int(n) for n in declared.shape], one.array.dtype.np), name=one.name)
+                declared_tensors[one.name] = Tensor(np.zeros([int(n) for n in declared.shape], one.array.dtype.np), name=one.name,
+                                                    layout=declared.layout)
         arguments = [declared_tensors[one.name] for one in self.bound]
         return self.namespace[self.name](*arguments, *values.values())
+
+
+def _with_layout(tensor: Tensor, declared: Tensor, mesh: Mesh | None) -> Tensor:
+    """Return a tensor that is given for one of a function over ranks; one that says nothing of ranks gets the layout.
+
+    Raises: M101 for another layout.
+    """
+    if declared.layout is None or mesh is None:
+        return tensor
+    if tensor.layout is None:
+        return Tensor(tensor.data, tensor.shape, tensor.dtype, tensor.name or None, declared.layout)
+    found = tensor.layout.named_on(mesh)
+    if (found.dist, found.partial) != (declared.layout.dist, declared.layout.partial):
+        raise LayoutError(f"`{declared.name}` is given with another layout", here(), expected=repr(declared.layout), found=repr(found),
+                          also=made_at(tensor.layout, "it was made here"), help="relayout the result in the function, or give a Tensor of "
+                          "that layout")
+    return tensor
 
 
 def _with_contracts(tensor: Tensor, array: Array) -> Tensor:
@@ -146,14 +186,15 @@ def emit(planned: PlannedFunction, context: TensorContext) -> EmittedModule:
 
     Raises: J310 at the user's line for a statement that has no form as tiles of a kernel.
     """
-    return _Module(planned.function, context.makes_package).write()
+    return _Module(planned.function, context.makes_package, context.ranks, planned.plan).write()
 
 
 class _Module:
     """Prints one module."""
 
-    def __init__(self, function: TensorFunction, for_device: bool) -> None:
+    def __init__(self, function: TensorFunction, for_device: bool, ranks: LocalArrays | None = None, plan: TilePlan | None = None) -> None:
         self._for_device = for_device
+        self._ranks, self._plan = ranks, plan
         self._function = in_shape_of_results(with_own_results(function, of_state=True))
         self._homes = plan_scratch(self._function)
         self._limits = ExtentLimits(bounds_of_symbols(function))
@@ -174,35 +215,54 @@ class _Module:
         self._variables: dict[Var, str] = {}
         self._used: set[str] = set()          # symbols that the workload knows, so that a run may bind them
         self._fills: set[int] = set()
+        self._picked: dict[int, str] = {}     # of arrays of which each rank has one of its own: the indices of a rank's
+        self._mesh = self._rank = ""
         self._keep: list[Body] = []           # bodies made here: segments are known by the identity of their body
 
     def write(self) -> EmittedModule:
         function = self._function
         name = self._name
         bound = self._bound()
-        for symbol in (*function.symbols, *function.scalars):
+        of_rank = () if self._ranks is None else (*self._ranks.scalars, *self._ranks.at.values())
+        for symbol in (*dict.fromkeys((*function.symbols, *of_rank)), *function.scalars):
             self._spelled[symbol.name] = self._of_kernels.take(self._variable(symbol.name, self._names))
         constants = {one.array.id: self._of_kernels.take(self._variable(one.array.name, self._names)) for one in function.constants}
         self._tensors = {one.array.id: one.variable for one in bound} | constants
-        body = self._tasks(function.body, 1, self._names.inner(), {})
+        body = self._tasks(function.body, 1, self._names.inner(), {}) if self._ranks is None else self._over_ranks(self._ranks, bound)
         known = frozenset(self._used)
         lines = self._assembled(name, bound, constants, body, known)
         text = "".join(f"{'    ' * line.depth}{line.text}".rstrip() + "\n" for line in lines)
         spans = {number: line.span for number, line in enumerate(lines, 1) if line.span != UNKNOWN}
         digest = sha256(f"{text}{sorted(spans.items(), key=lambda pair: pair[0])}".encode()).hexdigest()[:8]
-        return EmittedModule(name, text, bound, function.symbols, function.scalars, tuple(self._kernel_names),
-                             f"<tensor function {function.name} {digest}>", spans, dict(self._spelled))
+        return EmittedModule(name, text, bound, self._symbols, function.scalars, tuple(self._kernel_names),
+                             f"<tensor function {function.name} {digest}>", spans, dict(self._spelled),
+                             None if self._ranks is None else self._ranks.mesh)
+
+    @property
+    def _symbols(self) -> tuple[SymbolRef, ...]:
+        """The sizes that a run binds: of a function over ranks none, what ranks have is computed from their number."""
+        return self._function.symbols if self._ranks is None else ()
 
     # -- tensors -------------------------------------------------------------------------------------------------------
     def _bound(self) -> tuple[ModuleTensor, ...]:
         names = Names(_OF_RUN)
         params = [(names.take(identifier(param.path or param.array.name)), param) for param in self._function.params]
-        inputs = tuple(ModuleTensor(name, param.path or param.array.name, param.array, self._of_tensor(name))
-                       for name, param in params)
+        inputs = tuple(ModuleTensor(name, param.path or param.array.name, self._over_all(param.array), self._of_tensor(name), False,
+                                    self._layout_text(param.array.id)) for name, param in params)
         results = tuple(names.take("out" if k == 0 else f"out_{k}") for k in range(len(self._function.results)))
-        arrays = [replace(view.array, shape=view.shape, contracts=()) for view in self._function.results]
-        outputs = tuple(ModuleTensor(name, name, array, self._of_tensor(name), True) for name, array in zip(results, arrays, strict=True))
+        arrays = [self._over_all(replace(view.array, shape=view.shape, contracts=())) for view in self._function.results]
+        outputs = tuple(ModuleTensor(name, name, array, self._of_tensor(name), True, self._layout_text(array.id))
+                        for name, array in zip(results, arrays, strict=True))
         return (*inputs, *outputs)
+
+    def _over_all(self, array: Array) -> Array:
+        """Return an array with its extents over all ranks."""
+        whole = None if self._ranks is None else self._ranks.whole.get(array.id)
+        return array if whole is None else replace(array, shape=tuple(map(Const, whole.shape)))
+
+    def _layout_text(self, one: int) -> str:
+        whole = None if self._ranks is None else self._ranks.whole.get(one)
+        return "" if whole is None else _layout_text(whole.layout)
 
     def _of_tensor(self, name: str) -> str:
         """Return the variable of a tensor that a run binds: no kernel is called so, a numbered one neither."""
@@ -243,16 +303,17 @@ class _Module:
     # -- tasks ---------------------------------------------------------------------------------------------------------
     def _tasks(self, body: Body, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
         """Return a body of tasks as lines."""
+        return self._segments(self._homes.inside(body), depth, names, variables) or [ModuleLine("pass", depth)]
+
+    def _segments(self, segments: Iterable[Segment], depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
         lines: list[ModuleLine] = []
-        made: set[int] = set()
-        for segment in self._homes.inside(body):
+        for segment in segments:
             self._variables = variables
             if isinstance(segment, Run):
                 lines.extend(self._call(segment, depth, names, variables))
             elif isinstance(segment, flow.Do):
                 assert isinstance(segment.leaf, Make)
                 lines.extend(self._made(segment.leaf, depth, names, variables))
-                made.add(segment.leaf.array.id)
             elif isinstance(segment, flow.Loop):
                 lines.extend(self._loop(segment, depth, names, variables))
             elif isinstance(segment, flow.Choice):
@@ -262,9 +323,11 @@ class _Module:
             else:
                 raise NoTileFormError("only loops and branches stand in a function on tensors", self._function.span,
                                     found=type(segment).__name__)
-        return lines or [ModuleLine("pass", depth)]
+        return lines
 
-    def _loop(self, loop: Any, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+    def _loop(self, loop: Any, depth: int, names: Names, variables: dict[Var, str],
+              tasks: Callable[..., list[ModuleLine]] | None = None) -> list[ModuleLine]:
+        """Return a loop as lines. `tasks`: what prints its body, one iteration after the other."""
         inner = names.inner()
         name = inner.take(identifier(loop.var.name))
         plain = loop.start == Const(0) and loop.step == Const(1)
@@ -275,20 +338,23 @@ class _Module:
             body = substituted(body, {loop.var: position})
             self._homes.adopt(body)
             self._keep.append(body)
-        head = f"for {name} in {'P.seq' if loop.ordered or _writes_by_table(body) else 'P'}({self.scalar(count)}):"
-        inside = self._tasks(body, depth + 1, inner, {**variables, loop.var: name})
+        ordered = loop.ordered or tasks is not None or _writes_by_table(body)
+        head = f"for {name} in {'P.seq' if ordered else 'P'}({self.scalar(count)}):"
+        inside = (tasks or self._tasks)(body, depth + 1, inner, {**variables, loop.var: name})
         self._variables = variables
         return [ModuleLine(head, depth, loop.span if loop.span != UNKNOWN else _first_span(inside)), *inside]
 
-    def _choice(self, choice: Any, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+    def _choice(self, choice: Any, depth: int, names: Names, variables: dict[Var, str],
+                tasks: Callable[..., list[ModuleLine]] | None = None) -> list[ModuleLine]:
+        tasks = tasks or self._tasks
         lines: list[ModuleLine] = []
         for k, branch in enumerate(choice.branches):
             self._variables = variables
             lines.append(ModuleLine(f"with P.{'elif_' if k else 'when'}({self.scalar(branch.condition)}):", depth, branch.span))
-            lines.extend(self._tasks(branch.body, depth + 1, names.inner(), variables))
+            lines.extend(tasks(branch.body, depth + 1, names.inner(), variables))
         if choice.otherwise.items:
             lines.append(ModuleLine("with P.otherwise():", depth))
-            lines.extend(self._tasks(choice.otherwise, depth + 1, names.inner(), variables))
+            lines.extend(tasks(choice.otherwise, depth + 1, names.inner(), variables))
         return lines
 
     def _made(self, make: Make, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
@@ -361,15 +427,140 @@ class _Module:
         self._keep.append(body)
         return self._tasks(body, depth, names, variables)
 
+    # -- over ranks ----------------------------------------------------------------------------------------------------
+    def _over_ranks(self, ranks: LocalArrays, bound: Sequence[ModuleTensor]) -> list[ModuleLine]:
+        """Return the body as loops over ranks with collectives between them; what several of these use is made in front."""
+        self._mesh = self._of_kernels.take("mesh")
+        body, names = self._function.body, self._names.inner()
+        self._rank = names.take("rank")
+        arrays = {array.id: array for leaf in flow.leaves(body) for array in arrays_defined(leaf)}
+        moved = {array.id for leaf in flow.leaves(body) if is_move(leaf) for array in arrays_defined(leaf)}
+        users: dict[int, int] = {}
+        for part in self._parts_of(body):
+            for used in _used_in(part):
+                users[used] = users.get(used, 0) + (2 if isinstance(part, Run) else 1)
+        copied = {one.array.id: one.variable for one in bound if one.is_result and one.array.id not in moved
+                  and any(ranks.whole[one.array.id].layout.dim_of(name) is None for name, size in ranks.mesh.axes if size > 1)}
+        lines: list[ModuleLine] = []
+        for one, array in arrays.items():
+            if one in copied or (one not in self._tensors and users.get(one, 0) > 1):
+                lines.append(self._for_all_ranks(array, ranks, names))
+        lines += self._rank_tasks(body, 1, names, {})
+        for one, variable in copied.items():
+            text = f"relayout({self._tensors[one]}, {self._layout_text(one)}, out={variable}, mesh={self._mesh})"
+            lines.append(ModuleLine(text, 1))
+        return lines
+
+    def _for_all_ranks(self, array: Array, ranks: LocalArrays, names: Names) -> ModuleLine:
+        """Return the line that makes an array of which each rank has a part, or one of its own."""
+        name = self._variable(array.name, names)
+        self._tensors[array.id] = name
+        self._dtypes.add(array.dtype)
+        if array.id in ranks.whole:
+            shape, layout = ranks.whole[array.id].shape, self._layout_text(array.id)
+        else:
+            rooms = [self._limits.of(extent) for extent in array.shape]
+            if None in rooms:
+                raise NoTileFormError(f"`{array.name}` is used on both sides of a collective, and has no bound", self._function.span)
+            shape = (*ranks.mesh.shape, *(room for room in rooms if room is not None))
+            layout = _layout_text(TensorLayout((*(Shard(axis) for axis, _ in ranks.mesh.axes), *(Replicate() for _ in array.shape))))
+            picks = ", ".join(["0"] * len(ranks.mesh.axes) + [":" if isinstance(n, Const) else f":{self.scalar(n)}" for n in array.shape])
+            self._picked[array.id] = f"[{picks}]"
+        shown = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
+        return ModuleLine(f"{name} = Tensor.empty(({shown}), {array.dtype.name}, layout={layout})", 1)
+
+    def _parts_of(self, body: Body) -> Iterator[Run | list[Segment]]:
+        """Yield the collectives of a body, each as its run, and what stands between them; of bodies with collectives, what is inside."""
+        block: list[Segment] = []
+        for segment in self._homes.inside(body):
+            if not _has_move(segment):
+                block.append(segment)
+                continue
+            if block:
+                yield block
+                block = []
+            if isinstance(segment, Run):
+                yield segment
+            else:
+                for inner in flow.children(segment):
+                    assert isinstance(inner, flow.Sequence)
+                    yield from self._parts_of(inner)
+        if block:
+            yield block
+
+    def _rank_tasks(self, body: Body, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+        """Return a body as lines: tasks in loops over ranks, collectives outside of them."""
+        lines: list[ModuleLine] = []
+        block: list[Segment] = []
+        for segment in (*self._homes.inside(body), None):
+            if segment is not None and not _has_move(segment):
+                block.append(segment)
+                continue
+            if block:
+                lines += self._on_each_rank(block, depth, names, variables)
+                block = []
+            self._variables = variables
+            if isinstance(segment, Run):
+                lines += [self._move(item.leaf, depth) for item in segment.items
+                          if isinstance(item, flow.Do) and isinstance(item.leaf, Apply)]
+            elif isinstance(segment, flow.Loop):
+                lines += self._loop(segment, depth, names, variables, self._rank_tasks)
+            elif isinstance(segment, flow.Choice):
+                lines += self._choice(segment, depth, names, variables, self._rank_tasks)
+        return lines or [ModuleLine("pass", depth)]
+
+    def _on_each_rank(self, block: Sequence[Segment], depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
+        assert self._ranks is not None
+        inner = names.inner()
+        known = dict(self._tensors)
+        heads: list[tuple[str, str]] = []
+        for axis, at in self._ranks.at.items():
+            heads.append((self._spelled[at.name], _position_text(self._rank, axis, self._ranks.mesh.axes)))
+        for symbol, value in self._ranks.scalars.items():
+            heads.append((self._spelled[symbol.name], self.scalar(value)))
+        for one in sorted({used for used in _used_in(block) if used in known}):
+            part = inner.take(f"{known[one]}_part")
+            heads.append((part, f"{known[one]}.on({self._rank}){self._picked.get(one, '')}"))
+            self._tensors[one] = part
+        inside = self._segments(block, depth + 1, inner, {_RANK: self._rank, **variables})
+        self._tensors = known
+        used = {word for line in inside for word in re.findall(r"[A-Za-z_]\w*", line.text)}
+        shown: list[ModuleLine] = []
+        for name, text in reversed(heads):
+            if name in used:
+                shown.insert(0, ModuleLine(f"{name} = {text}", depth + 1))
+                used |= set(re.findall(r"[A-Za-z_]\w*", text))
+        if not inside:
+            return []
+        return [ModuleLine(f"for {self._rank} in P({self._mesh}):", depth, _first_span(inside)), *shown, *inside]
+
+    def _move(self, move: Apply, depth: int) -> ModuleLine:
+        """Return the line of a collective."""
+        (operand,), (result,) = move.operands, move.results
+        assert isinstance(operand, ArrayView) and not operand.steps
+        attrs = dict(move.attrs)
+        what = attrs["move"]
+        arguments = [self._tensors[operand.array.id]]
+        if what == "relayout":
+            arguments.append(self._layout_text(result.id))
+        else:
+            arguments += [repr(attrs[name]) for name in ("dim", "axis") if name in attrs]
+        said = None if self._plan is None else self._plan.said("collectives", result.name)
+        arguments += [f"out={self._tensors[result.id]}"] + ([] if said is None else [f"algorithm={said.first!r}"]) + [f"mesh={self._mesh}"]
+        return ModuleLine(f"{what}({', '.join(arguments)})", depth, move.span)
+
     # -- the module ----------------------------------------------------------------------------------------------------
     def _assembled(self, name: str, bound: Sequence[ModuleTensor], constants: Mapping[int, str],
                    body: list[ModuleLine], known: frozenset[str]) -> list[ModuleLine]:
         function = self._function
-        symbols = [self._spelled[symbol.name] for symbol in (*function.symbols, *function.scalars)]
+        symbols = [self._spelled[symbol.name] for symbol in (*self._symbols, *function.scalars)]
         self._dtypes |= {one.array.dtype for one in bound} | {one.array.dtype for one in function.constants}
         self._dtypes |= {symbol.dtype for symbol in function.scalars if symbol.dtype is not None}
         head = [f"{dtype.name} = DType.{dtype.name}" for dtype in sorted(self._dtypes, key=lambda dtype: dtype.name)]
-        head += [f"{constants[one.array.id]} = {_constant_text(one, constants[one.array.id])}" for one in function.constants]
+        head += [f"{constants[one.array.id]} = {_constant_text(one, constants[one.array.id], self._layout_text(one.array.id))}"
+                 for one in function.constants]
+        if self._ranks is not None:
+            head.append(f"{self._mesh} = {self._ranks.mesh!r}")
         parameters = ", ".join([*(one.variable for one in bound), *symbols])
         lines = [*_plain("\n".join(head)), *self._kernel_lines, *_plain("\n\n@workload", function.span),
                  ModuleLine(f"def {name}({parameters}):", 0, function.span), *body]
@@ -383,7 +574,8 @@ class _Module:
         return [*_plain(imports), *lines]
 
     def _declared(self, one: ModuleTensor) -> str:
-        text = f"Tensor(shape=({self._shape(one.array)}), dtype={one.array.dtype.name}, name={one.name!r})"
+        layout = f", layout={one.layout}" if one.layout else ""
+        text = f"Tensor(shape=({self._shape(one.array)}), dtype={one.array.dtype.name}, name={one.name!r}{layout})"
         for contract in () if one.is_result else one.array.contracts:      # a contract is of what tasks only read
             text = f"{contract.value.capitalize()}({text})"
         return text
@@ -397,7 +589,7 @@ class _Module:
         sizes: dict[str, str] = {}
         for one in inputs:
             for dim, extent in enumerate(one.array.shape):
-                if isinstance(extent, SymbolRef) and extent in function.symbols:
+                if isinstance(extent, SymbolRef) and extent in self._symbols:
                     sizes.setdefault(self._spelled[extent.name], f"{one.name}.shape[{dim}]")
         made = [f"{name} = {text}" for name, text in sizes.items()]
         made += [f"{one.name} = np.empty(({self._shape(one.array)}), {one.array.dtype.name}.np)" for one in outputs]
@@ -469,6 +661,43 @@ def _writes_by_table(body: Body) -> bool:
     return any(isinstance(leaf, Put) and leaf.table is not None for leaf in flow.leaves(body))
 
 
+_RANK = Var("rank", -1)
+
+
+def _has_move(segment: Segment) -> bool:
+    """Tell whether a collective stands in a segment."""
+    items = segment.items if isinstance(segment, Run) else (segment,)
+    return any(is_move(leaf) for item in items for leaf in flow.leaves(item))
+
+
+def _used_in(part: Run | Sequence[Segment]) -> set[int]:
+    """Return the ids of the arrays that segments read, write or make."""
+    found: set[int] = set()
+    for segment in (part,) if isinstance(part, Run) else part:
+        for item in segment.items if isinstance(segment, Run) else (segment,):
+            effects = effects_of(item)
+            found |= effects.reads | effects.writes | effects.defines
+    return found
+
+
+def _position_text(rank: str, axis: str, mesh: Sequence[tuple[str, int]]) -> str:
+    """Return the position of a rank along an axis as text: `rank // 2 % 4`."""
+    below = 1
+    for name, size in reversed(mesh):
+        if name == axis:
+            text = f"{rank} // {below}" if below > 1 else rank
+            return text if name == mesh[0][0] else f"{text} % {size}"
+        below *= size
+    raise AssertionError(axis)
+
+
+def _layout_text(layout: TensorLayout) -> str:
+    """Return a layout as the call that makes it."""
+    dist = ", ".join(f"Shard({one.axis!r})" if isinstance(one, Shard) else "Replicate()" for one in layout.dist)
+    partial = ", ".join(f"Partial({one.axis!r}, {one.op!r})" for one in layout.partial)
+    return f"TensorLayout(({dist}{',' * (layout.rank == 1)}){f', partial=({partial},)' if partial else ''})"
+
+
 def _first_span(lines: Sequence[ModuleLine]) -> Span:
     return next((line.span for line in lines if line.span != UNKNOWN), UNKNOWN)
 
@@ -482,14 +711,14 @@ def _kernel_name(run: Run) -> str:
     return (written or names or ["show"])[-1]
 
 
-def _constant_text(constant: ArrayConstant, name: str) -> str:
+def _constant_text(constant: ArrayConstant, name: str, layout: str = "") -> str:
     array = constant.array
     shape = tuple(int(extent.value) for extent in array.shape if isinstance(extent, Const))
     values = np.frombuffer(constant.data, array.dtype.np).reshape(shape)
     text = f"np.frombuffer(bytes.fromhex({constant.data.hex()!r}), {array.dtype.name}.np).reshape({shape}).copy()"
     if array.dtype.is_integer or (array.dtype.np == np.float64 and bool(np.isfinite(values).all())):
         text = f"np.array({values.tolist()!r}, {array.dtype.name}.np)"
-    declared = f"Tensor({text}, name={name!r})"
+    declared = f"Tensor({text}, name={name!r}{f', layout={layout}' if layout else ''})"
     for contract in array.contracts:
         declared = f"{contract.value.capitalize()}({declared})"
     return declared

@@ -30,7 +30,7 @@ from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
-from pto_wsp.passes.tensor.effects import elements_in, indices_in, scalars_of, vars_in, views_of
+from pto_wsp.passes.tensor.effects import elements_in, indices_in, is_move, scalars_of, vars_in, views_of
 from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.values import dataclass
 
@@ -77,6 +77,8 @@ def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
     """Return the group that items form; None if they cannot share a kernel."""
     users, bounds = facts.users, facts.bounds
     statements = list(statements_of(items))
+    if any(map(is_move, statements)):
+        return None
     own = frozenset(map(id, statements))
     defined = defined_by(items)
     values = {array.id for statement in statements if isinstance(statement, Apply) for array in statement.results}

@@ -36,12 +36,14 @@ from pto_wsp.ir.tensor_function import (
     arrays_defined,
     views_read,
 )
-from pto_wsp.ir.view import Cut
+from pto_wsp.ir.view import Cut, Permute
+from pto_wsp.ops.spec import Matmul
+from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
-from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, made_by, users_of, with_views
+from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, is_move, made_by, users_of, with_views
 from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
@@ -53,7 +55,7 @@ from pto_wsp.values import dataclass
 def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function with its statements in groups, and the plan with `groups` and `loops`."""
     function = replace(planned.function, body=with_copied_reshapes(planned.function))
-    function = replace(function, body=with_tile_cuts(function.body))
+    function = replace(function, body=with_tile_cuts(flow.rewrite_leaves(function.body, _with_two_views)))
     work = _Partition(function, planned.plan, context)
     body = work.divided(function.body)
     if again_in(planned.plan):
@@ -82,6 +84,16 @@ def bounds_of_symbols(function: TensorFunction) -> dict[str, int]:
             case _:
                 pass
     return bounds
+
+
+def _with_two_views(statement: Statement) -> Statement:
+    """Return a product of a tensor by itself as one of two views: tasks cut the rows of the one, the columns of the other."""
+    match statement:
+        case Apply(operands=(ArrayView() as one, ArrayView() as other)) if one == other and isinstance(TABLE.get(statement.op), Matmul):
+            again = one.then(Permute(tuple(range(len(one.shape)))))
+            return replace(statement, operands=(one, again))
+        case _:
+            return statement
 
 
 # -- slices of known size ----------------------------------------------------------------------------------------------
@@ -169,7 +181,10 @@ class _Partition:
             if isinstance(item, flow.Sequence):
                 raise InternalError("a sequence stands directly in a sequence of a tensor function")
             taken = self._with_state(parts, waiting, items, position, done)
-            if taken is None and isinstance(item, flow.Do):
+            moves = isinstance(item, flow.Do) and is_move(item.leaf)
+            if moves:
+                self._choose_algorithm(item)
+            if taken is None and isinstance(item, flow.Do) and not moves:
                 self._place(parts, waiting, [item])
             elif taken is None:
                 effects = self._effects_of((item,))
@@ -186,6 +201,14 @@ class _Partition:
                 self._refuse_group(asked, apart)
         self._apart = outside
         return replace(body, items=tuple(item for part in parts for item in self._marked(part)))
+
+    def _choose_algorithm(self, item: Item) -> None:
+        """Write into the plan by which algorithm a collective moves, where the plan says nothing."""
+        (move,) = flow.leaves(item)
+        assert isinstance(move, Apply)
+        algorithm, reason = ("direct", "each piece goes straight to its rank") if dict(move.attrs)["move"] == "all_to_all" else \
+            ("ring", "each link carries one piece at a time")
+        self.plan = self.plan.with_choice("collectives", move.results[0].name, "", algorithm, reason)
 
     def _effects_of(self, items: Iterable[Item]) -> Effects:
         """Return the effects of items, each of which is looked at once."""

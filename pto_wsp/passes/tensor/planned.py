@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pto_wsp.arch.model import Arch
+from pto_wsp.ir.mesh import Mesh
+from pto_wsp.ir.scalar import Scalar, SymbolRef
 from pto_wsp.ir.tensor_function import TensorFunction
+from pto_wsp.ir.tensor_layout import TensorLayout
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.values import dataclass
 
@@ -30,12 +33,39 @@ class PlannedFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeArray:
+    """An array over all ranks: its extents, and the part of each rank."""
+
+    shape: tuple[int, ...]
+    layout: TensorLayout
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalArrays:
+    """What the parts of a function that each rank runs are of: `whole`, by the id of a part.
+
+    `scalars`: the symbols of a rank, by number, each as a scalar of the positions along the mesh's axes, which are symbols, too: `at`.
+    `sizes`: the most that each symbol of a rank can be, by name.
+    """
+
+    mesh: Mesh
+    whole: Mapping[int, WholeArray]
+    scalars: Mapping[SymbolRef, Scalar]
+    at: Mapping[str, SymbolRef]
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class TensorContext:
-    """What the passes know beside: the arch, the target, and the numbers that stand for symbols in costs, by name."""
+    """What the passes know beside: the arch, the target, and the numbers that stand for symbols in costs, by name.
+
+    `ranks`: of a function that each rank of a mesh runs on its parts, what the parts are of.
+    """
 
     arch: Arch
     target: str
     sizes: Mapping[str, int]
+    ranks: LocalArrays | None = None
 
     @property
     def makes_package(self) -> bool:

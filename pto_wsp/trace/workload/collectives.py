@@ -23,6 +23,7 @@ from pto_wsp.ir.tensor import Tensor, TensorView, live_tensor
 from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout, made_at
 from pto_wsp.ir.traffic import Sent
 from pto_wsp.source import here, user_frame
+from pto_wsp.trace.tensor.collectives import also_in_functions
 from pto_wsp.trace.workload.loops import P
 from pto_wsp.trace.workload.moves import Mover, bound_of
 from pto_wsp.trace.workload.rank_groups import (
@@ -47,6 +48,7 @@ MeshAxis: TypeAlias = "str | int | None"
 
 # -- what users call ---------------------------------------------------------------------------------------------------
 @user_call("relayout")
+@also_in_functions
 def relayout(tensor: Tensor, layout: TensorLayout, *, out: Tensor | None = None, algorithm: Algorithm = "ring",
              mesh: Mesh | None = None) -> Tensor:
     """Return the tensor in another layout, by the collective that leads there: one mesh axis after another, in the mesh's order.
@@ -76,6 +78,7 @@ def relayout(tensor: Tensor, layout: TensorLayout, *, out: Tensor | None = None,
 
 
 @user_call("allreduce")
+@also_in_functions
 def allreduce(tensor: Tensor, axis: MeshAxis = None, *, out: Tensor | None = None, algorithm: Algorithm = "ring",
               mesh: Mesh | None = None) -> Tensor:
     """Return the total of a tensor that is partial along a mesh axis, on every rank; by default the only axis it is partial along.
@@ -88,6 +91,7 @@ def allreduce(tensor: Tensor, axis: MeshAxis = None, *, out: Tensor | None = Non
 
 
 @user_call("reduce_scatter")
+@also_in_functions
 def reduce_scatter(tensor: Tensor, dim: int = 0, axis: MeshAxis = None, *, out: Tensor | None = None, algorithm: Algorithm = "ring",
                    mesh: Mesh | None = None) -> Tensor:
     """Return the total of a tensor that is partial along a mesh axis, cut along it in dimension `dim`.
@@ -100,6 +104,7 @@ def reduce_scatter(tensor: Tensor, dim: int = 0, axis: MeshAxis = None, *, out: 
 
 
 @user_call("allgather")
+@also_in_functions
 def allgather(tensor: Tensor, axis: MeshAxis = None, *, out: Tensor | None = None, algorithm: Algorithm = "ring",
               mesh: Mesh | None = None) -> Tensor:
     """Return a tensor that is cut along a mesh axis whole on every rank; by default the only axis that cuts it.
@@ -112,6 +117,7 @@ def allgather(tensor: Tensor, axis: MeshAxis = None, *, out: Tensor | None = Non
 
 
 @user_call("all_to_all")
+@also_in_functions
 def all_to_all(tensor: Tensor, dim: int | Tensor, axis: MeshAxis = None, *, capacity: int | None = None, out: Tensor | None = None,
                algorithm: Algorithm = "direct", mesh: Mesh | None = None) -> Tensor:
     """Return a tensor that a mesh axis cuts along one dimension cut along dimension `dim` instead.
@@ -136,6 +142,7 @@ def all_to_all(tensor: Tensor, dim: int | Tensor, axis: MeshAxis = None, *, capa
 
 
 @user_call("broadcast")
+@also_in_functions
 def broadcast(tensor: Tensor, root: int = 0, axis: MeshAxis = None, *, algorithm: Algorithm = "tree", mesh: Mesh | None = None) -> Tensor:
     """Give every rank along a mesh axis the copy of the rank at position `root`, and return the tensor.
 
@@ -157,6 +164,7 @@ def broadcast(tensor: Tensor, root: int = 0, axis: MeshAxis = None, *, algorithm
 
 
 @user_call("halo")
+@also_in_functions
 def halo(tensor: Tensor, k: int, dim: int = 0, axis: MeshAxis = None, *, mesh: Mesh | None = None) -> Tensor:
     """Return a tensor whose part on each rank is its shard of dimension `dim` between the neighbours' nearest `k` rows.
 
@@ -202,7 +210,7 @@ def _begin(what: str, tensor: object, algorithm: object, mesh: object) -> RankGr
     _refuse_conditions(what, trace.ranks)
     if any(not isinstance(extent, int) for extent in tensor.shape):
         raise CollectiveError(f"{what} of a tensor whose shape only a run knows", here(), expected="a shape of numbers", found=repr(tensor))
-    if tensor.rank == 0 or 0 in tensor.ref.shape:
+    if (tensor.rank == 0 and what != "relayout") or 0 in tensor.ref.shape:
         raise CollectiveError(f"{what} of a tensor without elements or dimensions", here(), found=repr(tensor))
     return RankGroup(Mover(trace, trace.ranks.mesh, user_frame(), here()), trace.ranks, 0, str(algorithm))
 

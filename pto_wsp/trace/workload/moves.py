@@ -73,6 +73,8 @@ class Mover:
 
     def _move(self, target: TensorView, source: TensorView, on: OnRank, op: str) -> None:
         shape = target.shape
+        if not shape:        # a number is a row of one
+            target, source, shape = target.reshape(1), source.reshape(1), (1,)
         if len(shape) > 2:
             for index in P(shape[0], names=f"i{len(shape)}"):
                 self._move(target[index], source[index], on, op)

@@ -1,0 +1,187 @@
+"""Functions on tensors over the ranks of a mesh: what ranks compute, what they send, what is printed, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pto_wsp import DType, Mesh, PtoError, Tensor, TensorLayout, allgather, allreduce, jit, reduce_scatter, relayout, tt
+from pto_wsp.tt.library import silu, softmax
+
+F32 = DType.F32
+sharded, replicated = TensorLayout.sharded, TensorLayout.replicated
+
+
+@jit
+def layer(x: Tensor["t", 16, F32], up: Tensor[16, 24, F32], down: Tensor[24, 16, F32]):  # noqa: F821, UP037
+    return allreduce(silu(x @ up) @ down, "y")
+
+
+@jit
+def attention(q, k, v):
+    out = tt.empty(q.shape)
+    for h in tt.each(q.shape[0]):
+        out[h] = softmax(q[h] @ k[h].T / math.sqrt(8)) @ v[h]
+    return out
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).integers(-2, 3, shape).astype(np.float32)
+
+
+def of_layer(rows: int) -> tuple[Tensor, Tensor, Tensor]:
+    return (Tensor(drawn(rows, 16) / 4, layout=sharded(0, 2, "x")), Tensor(drawn(16, 24) / 4, layout=sharded(1, 2, "y")),
+            Tensor(drawn(24, 16) / 4, layout=sharded(0, 2, "y")))
+
+
+@pytest.mark.parametrize("rows", [8, 5, 1])
+def test_a_layer_cut_along_both_axes(rows: int) -> None:
+    arguments = of_layer(rows)
+    found = layer.using(mesh=Mesh(x=2, y=2), target="interp")(*arguments)
+    np.testing.assert_allclose(np.asarray(found), layer.python(*map(np.asarray, arguments)), rtol=1e-5, atol=1e-5)
+    assert found.layout == sharded(0, 2, "x")
+
+
+@pytest.mark.slow
+def test_cpu_sim_gives_the_bits_of_interp_on_any_threads() -> None:
+    @jit
+    def exact(x, up, down):
+        return allreduce(np.maximum(x @ up, 0) @ down, "y")
+
+    arguments = of_layer(5)
+    over = exact.using(mesh=Mesh(x=2, y=2))
+    bits = [np.asarray(over.using(**options)(*arguments)).tobytes() for options in ({"threads": 1}, {"threads": 3}, {"target": "interp"})]
+    assert len(set(bits)) == 1
+
+
+def test_on_plain_arrays_collectives_are_nothing() -> None:
+    arrays = [np.asarray(one) for one in of_layer(4)]
+    assert np.array_equal(layer.python(*arrays), layer.using(target="interp")(*arrays)) or np.allclose(
+        layer.python(*arrays), layer.using(target="interp")(*arrays), atol=1e-6)
+    assert np.allclose(layer.reference(*arrays), layer.python(*arrays), atol=1e-6)
+
+
+@pytest.mark.parametrize("p", [2, 3])
+def test_a_loop_over_a_cut_dimension_runs_on_each_rank_over_its_own_positions(p: int) -> None:
+    arguments = [Tensor(drawn(4, 8, 8) / 4, layout=sharded(0, 3, "x")) for _ in range(3)]
+    found = attention.using(mesh=Mesh(x=p), target="interp")(*arguments)
+    np.testing.assert_allclose(np.asarray(found), attention.python(*map(np.asarray, arguments)), rtol=1e-5, atol=1e-6)
+    assert found.layout == sharded(0, 3, "x")
+
+
+def test_a_collective_in_a_loop_whose_count_is_a_number() -> None:
+    @jit
+    def steps(x, up, down):
+        state = tt.zeros(x.shape)
+        state[:] = x
+        for _ in tt.loop(3):
+            state[:] = state + allreduce((state @ up) @ down)
+        return state
+
+    arguments = (Tensor(drawn(3, 4), layout=replicated(2)), Tensor(drawn(4, 6), layout=sharded(1, 2, "x")),
+                 Tensor(drawn(6, 4), layout=sharded(0, 2, "x")))
+    found = steps.using(mesh=Mesh(x=2), target="interp")(*arguments)
+    np.testing.assert_array_equal(np.asarray(found), steps.python(*map(np.asarray, arguments)))
+
+
+@pytest.mark.parametrize(("function", "layout", "sent"), [
+    (lambda x, w: allreduce(x @ w), replicated(2), 2 * 1024 * 3 // 4),
+    (lambda x, w: reduce_scatter(x @ w, 1), sharded(1, 2, "x"), 1024 * 3 // 4),
+    (lambda x, w: allgather(x) @ relayout(w, TensorLayout.replicated(2)), replicated(2), (512 + 512) * 3 // 4)])
+def test_ranks_send_the_bytes_of_the_table(function: Any, layout: TensorLayout, sent: int) -> None:
+    def body(x, w):
+        return function(x, w)
+
+    X, W = Tensor(drawn(16, 8), layout=sharded(1, 2, "x")), Tensor(drawn(8, 16), layout=sharded(0, 2, "x"))
+    lowered = jit(body).using(mesh=Mesh(x=4)).lower(x=X, w=W, out=(out := Tensor(np.zeros((16, 16), np.float32), layout=layout)))
+    program = lowered.compile("interp")
+    program.run()
+    moved = program.bytes_sent.copy()
+    np.fill_diagonal(moved, 0)
+    assert moved.sum(axis=1).tolist() == [sent] * 4
+    np.testing.assert_array_equal(np.asarray(out), drawn(16, 8) @ drawn(8, 16))
+
+
+def test_the_plan_says_how_a_collective_moves() -> None:
+    arguments, over = of_layer(4), layer.using(mesh=Mesh(x=1, y=4), target="interp")
+    plan = over.plan(*arguments)
+    assert "collectives  out: ring" in str(plan)
+    tree = plan.but(collectives={"out": "tree"})
+    assert "algorithm='tree'" in over.lower(tree, **dict(zip(("x", "up", "down"), arguments, strict=True))).source()
+    np.testing.assert_allclose(np.asarray(over(*arguments, plan=tree)), np.asarray(over(*arguments)), atol=1e-6)
+    for said, code in (({"out": "star"}, "J301"), ({"nothing": "tree"}, "J302")):
+        with pytest.raises(PtoError) as caught:
+            plan.but(collectives=said)
+        assert caught.value.code == code
+
+
+def module_of(text: str) -> dict[str, Any]:
+    scope: dict[str, Any] = {"__name__": "printed"}
+    exec(compile(text, "printed", "exec"), scope)
+    return scope
+
+
+def printed() -> tuple[str, list[np.ndarray], np.ndarray]:
+    """Return the module of a function over 2 x 3 ranks with uneven parts, its arrays, and what NumPy gives."""
+    @jit
+    def f(x, w, b):
+        return allreduce(x @ w, "y") + b
+
+    arrays = [drawn(5, 7), drawn(7, 4), np.arange(20, dtype=np.float32).reshape(5, 4)]
+    layouts = [TensorLayout.sharded(1, 2, "y"), sharded(0, 2, "y"), sharded(0, 2, "x")]
+    given = dict(zip("xwb", (Tensor(one, layout=layout) for one, layout in zip(arrays, layouts, strict=True)), strict=True))
+    return f.using(mesh=Mesh(x=2, y=3)).lower(**given).source(), arrays, f.python(*arrays)
+
+
+def run_printed(text: str, arrays: list[np.ndarray]) -> np.ndarray:
+    """Return what a printed module gives on interp."""
+    return module_of(text.replace(".compile()", '.compile("interp")'))["run"](*arrays)
+
+
+def test_the_printed_module_runs_without_the_tensor_level() -> None:
+    text, arrays, expected = printed()
+    assert "mesh = Mesh(x=2, y=3)" in text and "jit" not in text
+    np.testing.assert_array_equal(run_printed(text, arrays), expected)
+
+
+@pytest.mark.parametrize(("said", "mutant"), [
+    ("x.on(rank)", "x.on((rank + 1) % 6)"),                                    # a swapped rank
+    ("x_at = rank // 3", "x_at = rank % 3"),                                   # a wrong place along an axis
+    ("minimum(5, x_at * 3)", "minimum(5, x_at * 2)"),                          # a wrong offset
+    ("Partial('y', 'sum')", "Partial('y', 'max')"),                            # a wrong reduction
+    ("'b': Tensor(shape=(5, 4), dtype=F32, name='b', layout=TensorLayout((Shard('x')",
+     "'b': Tensor(shape=(5, 4), dtype=F32, name='b', layout=TensorLayout((Shard('y')"),      # a wrong owner
+    ("    allreduce(", "    (lambda *a, **k: None)(")])                        # a lost collective
+def test_a_mutant_of_the_module_is_seen(said: str, mutant: str) -> None:
+    text, arrays, expected = printed()
+    assert said in text, text
+    try:
+        found = run_printed(text.replace(said, mutant), arrays)
+    except PtoError:
+        return
+    assert not np.array_equal(found, expected)
+
+
+def test_results_are_written_where_out_says() -> None:
+    arguments, over = of_layer(4), layer.using(mesh=Mesh(x=2, y=2), target="interp")
+    out = Tensor(np.zeros((4, 16), np.float32), layout=sharded(0, 2, "x"))
+    assert over(*arguments, out=out) is out
+    np.testing.assert_allclose(np.asarray(out), layer.python(*map(np.asarray, arguments)), atol=1e-5)
+    with pytest.raises(PtoError) as caught:
+        over(*arguments, out=Tensor(np.zeros((4, 16), np.float32), layout=replicated(2)))
+    assert caught.value.code == "M101"
+
+
+@pytest.mark.parametrize(("change", "code"), [
+    (lambda: layer(*of_layer(4)), "M102"), (lambda: layer.using(mesh=4), "J121"),
+    (lambda: layer.using(mesh=Mesh(x=2), target="interp")(*of_layer(4)), "M102"),
+    (lambda: layer.using(mesh=Mesh(x=2, y=2)).lower(), "J109"),
+    (lambda: layer.using(mesh=Mesh(x=2, y=2), verify_passes=True)(*of_layer(4)), "J121")])
+def test_what_does_not_fit_is_refused(change: Any, code: str) -> None:
+    with pytest.raises(PtoError) as caught:
+        change()
+    assert caught.value.code == code, caught.value
+
