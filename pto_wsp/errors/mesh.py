@@ -52,3 +52,17 @@ class RankDifferenceError(MeshError):
     cause = "The ranks of a program over MPI are not at the same program, or differ in what all of them must have alike."
     example = "n = 4 + comm.rank  # then program.run(n=n)"
     fix = "Run one script on every rank, with equal sizes, versions and options; ranks differ in the data of their parts alone."
+
+
+class ShardUseError(LayoutError):
+    code = "M108"
+    cause = "A function on tensors needs all of a tensor, or the terms of a sum added up, where each rank holds a part."
+    example = "f.using(mesh=Mesh(x=2))(Tensor(a, layout=TensorLayout.sharded(0, 2, \"x\")))  # the body: return a.reshape(-1, 3)"
+    fix = "Move it first, by the collective that the help names: relayout(a, layout), allgather(a), allreduce(total)."
+
+
+class FunctionCollectiveError(CollectiveError):
+    code = "M109"
+    cause = "A collective of a function on tensors takes what only workloads take, or stands where ranks would disagree about it."
+    example = "@jit\ndef f(a): return allgather(a, algorithm=\"tree\")"
+    fix = "Leave the algorithm to the plan and the mesh to f.using(mesh=mesh); move what a loop over shards makes behind the loop."

@@ -22,7 +22,7 @@ from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
 from pto_wsp.passes.tensor.emit import EmittedModule, emit
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
-from pto_wsp.passes.tensor.place_shards import Placement, place_shards, without_moves
+from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards, without_moves
 from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
 from pto_wsp.run.tensor_pass_check import check_tensor_passes, difference_of_functions, drawn_arguments
 from pto_wsp.schedule.tiling import Planner, TilePlan
@@ -68,7 +68,7 @@ def placed(function: TensorFunction, bound: BoundArguments, mesh: Mesh | None) -
                                context_of(arch_of(_HOST), DEFAULT_TARGET, {}), _BEFORE_RANKS).function
     given_layouts = tuple(_whole(leaf) if layout is None else layout.named_on(mesh)
                           for leaf, layout in zip(bound.leaves, layouts, strict=True))
-    return place_shards(simple, Placement(mesh, given_layouts, known))
+    return place_shards(simple, MeshPlacement(mesh, given_layouts, known))
 
 
 def _whole(leaf: ArrayLeaf) -> TensorLayout:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from pto_wsp.errors import CollectiveError, LayoutError, PtoError, RankError
+from pto_wsp.errors import FunctionCollectiveError, PtoError, RankError, ShardUseError
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.extents import product, same, simplified
@@ -41,8 +41,9 @@ from pto_wsp.ir.tensor_function import (
     TensorFunction,
     TileCut,
 )
-from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
+from pto_wsp.ir.tensor_layout import Reduction, Replicate, Shard, TensorLayout
 from pto_wsp.ir.view import Cut, Permute, Pick
+from pto_wsp.ops.entries import elementwise, reduce
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.tensors import MOVE, TAKE, entry_of
 from pto_wsp.ops.whole import Movement
@@ -54,15 +55,19 @@ from pto_wsp.passes.tensor.view_steps import composed
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
-_REDUCES = {"rowsum": "sum", "colsum": "sum", "rowmean": "sum", "colmean": "sum", "rowmax": "max", "colmax": "max", "rowmin": "min",
-            "colmin": "min"}
-_MEANS = {"rowmean": "rowsum", "colmean": "colsum"}
-_EXTREMES = {"maximum": "max", "minimum": "min"}
+_MEANS = {reduce.rowmean.name: reduce.rowsum.name, reduce.colmean.name: reduce.colsum.name}
+_REDUCES: Mapping[str, Reduction] = {
+    **dict.fromkeys((reduce.rowsum.name, reduce.colsum.name, *_MEANS), "sum"),
+    **dict.fromkeys((reduce.rowmax.name, reduce.colmax.name), "max"),
+    **dict.fromkeys((reduce.rowmin.name, reduce.colmin.name), "min")}
+_EXTREMES = {elementwise.maximum.name: "max", elementwise.minimum.name: "min"}
+_ADDS, _SCALES = (elementwise.add.name, elementwise.sub.name), (elementwise.mul.name, elementwise.div.name)
+_NEGATION = elementwise.neg.name
 _FIRST_ID = 1 << 20      # of the symbols of a rank: a function's own count from 0
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class MeshPlacement:
     """Where a function runs: the mesh, the layout of each parameter in order, and the number of each symbol of the function."""
 
     mesh: Mesh
@@ -70,10 +75,11 @@ class Placement:
     sizes: Mapping[str, int]
 
 
-def place_shards(function: TensorFunction, placement: Placement) -> tuple[TensorFunction, LocalArrays]:
+def place_shards(function: TensorFunction, placement: MeshPlacement) -> tuple[TensorFunction, LocalArrays]:
     """Return a function as each rank runs it, on parts, and what the parts are of.
 
-    Raises: M101 for layouts that do not fit; M103 for an InOut parameter of which ranks hold copies; M104 for a move that differs by rank.
+    Raises: M101 and M108 for layouts that do not fit; M103 for an InOut parameter of which ranks hold copies; M109 for a move that would
+    differ by rank.
     """
     sized = _with_sizes(function, placement.sizes)
     own = in_shape_of_results(with_own_results(sized, of_state=True))
@@ -82,7 +88,7 @@ def place_shards(function: TensorFunction, placement: Placement) -> tuple[Tensor
         work = _Placing(own, placement, cuts)
         try:
             return work.placed()
-        except _Again:      # a state or a loop is cut: what was placed before it is placed anew
+        except _StartOver:      # a state or a loop is cut: what was placed before it is placed anew
             continue
 
 
@@ -128,7 +134,7 @@ def _element_of(node: Scalar, moved: Mapping[int, ArrayView]) -> Scalar | None:
         return None
     source = moved[node.tensor.id]
     if source.steps:
-        raise LayoutError("an element of a moved view is read as a number", expected="a move of a whole tensor", found=source.array.name)
+        raise ShardUseError("an element of a moved view is read as a number", expected="a move of a whole tensor", found=source.array.name)
     return Element(source.array.ref, node.index)
 
 
@@ -150,7 +156,7 @@ def _with_sizes(function: TensorFunction, sizes: Mapping[str, int]) -> TensorFun
                    results=results, symbols=(), assumptions=())
 
 
-class _Again(Exception):
+class _StartOver(Exception):
     """Place the function anew: a fact about state or a loop was found that what stands before did not know."""
 
 
@@ -163,7 +169,7 @@ class _Cuts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _PartView:
     """A view of a part: the layout of the view, the extents over all ranks, and the view itself."""
 
     layout: TensorLayout
@@ -174,7 +180,7 @@ class _Placed:
 class _Placing:
     """Places one function."""
 
-    def __init__(self, function: TensorFunction, placement: Placement, cuts: _Cuts) -> None:
+    def __init__(self, function: TensorFunction, placement: MeshPlacement, cuts: _Cuts) -> None:
         self._function, self._placement, self._cuts = function, placement, cuts
         self._mesh = placement.mesh
         self._sizes = dict(self._mesh.axes)
@@ -194,7 +200,7 @@ class _Placing:
     def placed(self) -> tuple[TensorFunction, LocalArrays]:
         """Return the function on parts.
 
-        Raises: _Again, and as `place_shards`.
+        Raises: _StartOver, and as `place_shards`.
         """
         function = self._function
         params = []
@@ -211,9 +217,10 @@ class _Placing:
         for view in function.results:
             layout = self._layouts[view.array.id]
             if layout.partial:
-                raise LayoutError(f"`{view.array.name}` is returned and partial over {', '.join(str(one.axis) for one in layout.partial)}",
-                                  layout.span, expected="a sharded or replicated result", found=repr(layout),
-                                  help="allreduce it first; reduce_scatter leaves each rank a shard of the total")
+                axes = ", ".join(str(one.axis) for one in layout.partial)
+                raise ShardUseError(f"`{view.array.name}` is returned and partial over {axes}", layout.span,
+                                    expected="a sharded or replicated result", found=repr(layout),
+                                    help="allreduce it first; reduce_scatter leaves each rank a shard of the total")
         whole = {one: WholeArray(tuple(int(n.value) for n in shape if isinstance(n, Const)), self._layouts[one])
                  for one, shape in self._whole.items() if all(isinstance(n, Const) for n in shape)}
         made = replace(function, params=tuple(params), body=body, symbols=tuple(self._scalars),
@@ -237,7 +244,8 @@ class _Placing:
             return extent
         p = self._sizes[str(cut.axis)]
         if not isinstance(extent, Const):
-            raise LayoutError("a dimension is cut whose size only a run knows", self._span, expected="a number", found=print_scalar(extent))
+            raise ShardUseError("a dimension is cut whose size only a run knows", self._span, expected="a number",
+                                found=print_scalar(extent))
         n = int(extent.value)
         if n % p == 0:
             return Const(n // p)
@@ -267,12 +275,12 @@ class _Placing:
     def _check_element(self, element: Element) -> None:
         layout = self._layouts.get(element.tensor.id)
         if layout is not None and not layout.is_replicated:
-            raise LayoutError(f"an element of `{element.tensor.name}` is read as a number, and ranks hold parts of it", self._span,
+            raise ShardUseError(f"an element of `{element.tensor.name}` is read as a number, and ranks hold parts of it", self._span,
                               expected="a replicated tensor", found=repr(layout), also=(("made here", layout.span),),
                               help="allgather or allreduce it first")
 
     # -- views ---------------------------------------------------------------------------------------------------------
-    def _view(self, view: ArrayView, *, writes: bool = False) -> _Placed:
+    def _view(self, view: ArrayView, *, writes: bool = False) -> _PartView:
         """Return a view of a part. `writes`: it is written, so a loop that cuts must pick its place."""
         layout, shape = self._layouts[view.array.id], list(self._whole[view.array.id])
         steps: list[ArrayStep] = []
@@ -312,13 +320,13 @@ class _Placing:
         for var in self._open:
             axis = self._cuts.loops[var]
             if writes and var not in picked and self._depth[view.array.id] < self._open.index(var) + 1:
-                raise LayoutError(f"`{view.array.name}` is written in a loop whose iterations are on ranks along {axis!r}", self._span,
+                raise ShardUseError(f"`{view.array.name}` is written in a loop whose iterations are on ranks along {axis!r}", self._span,
                                   expected=f"a place that the loop picks: {view.array.name}[{var.name}] = ...",
                                   found=repr(self._layouts[view.array.id]), help="reduce over the loop's dimension by an operation")
             if axis in layout.axes:
-                raise LayoutError(f"`{view.array.name}` is cut along {axis!r}, and so is the loop over {var.name}", self._span,
+                raise ShardUseError(f"`{view.array.name}` is cut along {axis!r}, and so is the loop over {var.name}", self._span,
                                   expected="a dimension that the loop picks", found=repr(layout))
-        return _Placed(layout, tuple(shape), composed(ArrayView(self._local[view.array.id], tuple(steps))))
+        return _PartView(layout, tuple(shape), composed(ArrayView(self._local[view.array.id], tuple(steps))))
 
     def _picked(self, view: ArrayView, layout: TensorLayout, shape: Sequence[Scalar], dims: Sequence[int | None], dim: int,
                 index: Scalar, picked: set[Var], writes: bool) -> tuple[TensorLayout, Scalar]:
@@ -337,7 +345,7 @@ class _Placing:
             loop = self._loops.get(index)
             if loop is not None and loop.start == Const(0) and loop.step == Const(1) and same(loop.stop, shape[dim]):
                 self._cuts.loops[index] = str(cut.axis)
-                raise _Again
+                raise _StartOver
         return layout.indexed(dim), index
 
     def _cut(self, layout: TensorLayout, shape: Sequence[Scalar], step: Cut) -> tuple[TensorLayout, ArrayStep]:
@@ -364,7 +372,7 @@ class _Placing:
                 whole = len(old) == len(new) == 1 or all(isinstance(n, Const) and int(n.value) % p == 0 for n in sizes)
                 leads = all(shape[k] == Const(1) for k in old[:place])
                 if first is None or not whole or not leads:
-                    raise LayoutError(f"dimension {dim} is cut, and a reshape takes it apart", self._span,
+                    raise ShardUseError(f"dimension {dim} is cut, and a reshape takes it apart", self._span,
                                       expected="a shape whose shards are rows of the same ranks", also=(("made here", layout.span),),
                                       found=f"{layout!r} of [{', '.join(map(print_scalar, shape))}] as "
                                             f"[{', '.join(map(print_scalar, wanted))}]",
@@ -379,9 +387,9 @@ class _Placing:
         if layout.dist[dim] != Replicate() or cut.axis in layout.axes:
             return
         self._cuts.state.setdefault(array.id, {})[dim] = cut
-        raise _Again
+        raise _StartOver
 
-    def _own_part(self, placed: _Placed, layout: TensorLayout, shape: Extents) -> ArrayView:
+    def _own_part(self, placed: _PartView, layout: TensorLayout, shape: Extents) -> ArrayView:
         """Return a view that is joined with parts of a layout: of a whole dimension, the rank's own part."""
         view, offset = placed.view, layout.rank - placed.layout.rank
         steps: list[ArrayStep] = []
@@ -454,7 +462,7 @@ class _Placing:
             placed = self._view(put.table)
             placed.layout.other("a table of places")
             if isinstance(inner.dist[0], Shard) or not placed.layout.is_replicated:
-                raise LayoutError("rows are written through a table, and ranks hold parts of them", self._span, found=repr(inner),
+                raise ShardUseError("rows are written through a table, and ranks hold parts of them", self._span, found=repr(inner),
                                   expected="a whole first dimension, and a replicated table", also=(("made here", inner.span),))
             table = placed.view
             inner = _with_dist(inner, (*placed.layout.dist, *inner.dist[1:]))
@@ -470,7 +478,7 @@ class _Placing:
                 place = self._dim_of_state(put.target, offset + dim) if table is None else None
                 if wanted == Replicate() and place is not None:
                     self._cut_state(put.target.array, place, cut)
-                raise LayoutError("a value is written to a tensor that ranks hold otherwise", self._span,
+                raise ShardUseError("a value is written to a tensor that ranks hold otherwise", self._span,
                                   expected=f"{inner!r}, of `{put.target.array.name}`", found=repr(given.layout),
                                   also=(("the value was made here", given.layout.span), ("the tensor was made here", inner.span)),
                                   help=f"relayout the value to {inner!r} first")
@@ -544,38 +552,38 @@ class _Placing:
                         for one in leaf.results)
         return [replace(leaf, operands=tuple(operands), results=results)]
 
-    def _factor(self, placed: _Placed, layout: TensorLayout, position: int) -> ArrayView:
+    def _factor(self, placed: _PartView, layout: TensorLayout, position: int) -> ArrayView:
         """Return a factor of a product: of whole leading dimensions, the rank's own part."""
         leading = layout.rank - 2
         dist = (*layout.dist[:leading], *placed.layout.dist[-2:])
         return self._own_part(placed, _free(dist), placed.shape)
 
-    def _joined(self, leaf: Apply, placed: Mapping[int, _Placed], result: Array) -> TensorLayout:
+    def _joined(self, leaf: Apply, placed: Mapping[int, _PartView], result: Array) -> TensorLayout:
         """Return the layout of an operation element by element."""
         for one in placed.values():
             offset = result.rank - one.layout.rank
             for dim, cut in enumerate(one.layout.dist):
                 if isinstance(cut, Shard) and one.shape[dim] == Const(1) and result.shape[offset + dim] != Const(1):
-                    raise LayoutError(f"dimension {dim} of one position is cut, and repeated", self._span, found=repr(one.layout),
+                    raise ShardUseError(f"dimension {dim} of one position is cut, and repeated", self._span, found=repr(one.layout),
                                       also=(("made here", one.layout.span),),
                                       help=f"relayout to {one.layout.with_dim(dim, Replicate())!r} first")
         layouts = [one.layout for one in placed.values()]
         found = layouts[0]
         scalars = len(leaf.operands) > len(layouts)
-        if scalars and found.partial and not (leaf.op == "mul" or (leaf.op == "div" and 0 in placed)):
+        if scalars and found.partial and not (leaf.op in _SCALES and (leaf.op == _SCALES[0] or 0 in placed)):
             found = found.other(f"`{leaf.op}` with a number")
-        if len(layouts) == 1 and not scalars and leaf.op != "neg":
+        if len(layouts) == 1 and not scalars and leaf.op != _NEGATION:
             found = found.other(f"`{leaf.op}`")
-        if found.partial and leaf.op == "neg" and any(one.op != "sum" for one in found.partial):
+        if found.partial and leaf.op == _NEGATION and any(one.op != "sum" for one in found.partial):
             found = found.other("a negation")
         if found.partial and scalars and any(one.op != "sum" for one in found.partial):
             found = found.other("a factor")
         for other in layouts[1:]:
-            if leaf.op in ("add", "sub"):
+            if leaf.op in _ADDS:
                 found = found.add(other)
-            elif leaf.op == "mul":
+            elif leaf.op == _SCALES[0]:
                 found = found.scale(other)
-            elif leaf.op == "div" and found.partial:
+            elif leaf.op == _SCALES[1] and found.partial:
                 found = found.scale(other.other("a divisor"))
             elif leaf.op in _EXTREMES and found.partial and found.partial == other.partial and \
                     all(one.op == _EXTREMES[leaf.op] for one in found.partial):
@@ -584,14 +592,14 @@ class _Placing:
                 found = found.join(other)
         return found
 
-    def _reduced(self, leaf: Apply, layout: TensorLayout, dim: int, placed: _Placed) -> list[Statement]:
+    def _reduced(self, leaf: Apply, layout: TensorLayout, dim: int, placed: _PartView) -> list[Statement]:
         (result,) = leaf.results
         cut = layout.dist[dim]
         op = leaf.op
         if not isinstance(cut, Shard) and not layout.partial:
             return [replace(leaf, operands=(placed.view,), results=(self._defined(result, _at(layout, leaf.span)),))]
-        reduction = _REDUCES.get(op, f"`{op}`")
-        made = _at(layout.reduced(dim, reduction, keeps=True), leaf.span)     # type: ignore[arg-type]
+        reduction: Any = _REDUCES.get(op, op)      # of another one it is an error, which names the op
+        made = _at(layout.reduced(dim, reduction, keeps=True), leaf.span)
         if op not in _MEANS or not isinstance(cut, Shard):
             return [replace(leaf, operands=(placed.view,), results=(self._defined(result, made),))]
         self._next += 1                # a mean divides by the whole extent
@@ -600,7 +608,7 @@ class _Placing:
         total = self._defined(Array(self._next, f"{result.name}.sum", result.shape, result.dtype), made)
         part = self._defined(result, made)
         return [replace(leaf, op=_MEANS[op], operands=(placed.view,), results=(total,)),
-                Apply("div", (ArrayView(total), Const(float(extent.value))), (part,), (), leaf.group, leaf.span)]
+                Apply(_SCALES[1], (ArrayView(total), Const(float(extent.value))), (part,), (), leaf.group, leaf.span)]
 
     # -- moves ---------------------------------------------------------------------------------------------------------
     def _move(self, leaf: Apply) -> list[Statement]:
@@ -609,7 +617,7 @@ class _Placing:
         attrs = dict(leaf.attrs)
         what = str(attrs["move"])
         if self._open:
-            raise CollectiveError(f"{what} in a loop whose iterations are on different ranks", self._span,
+            raise FunctionCollectiveError(f"{what} in a loop whose iterations are on different ranks", self._span,
                                   found=f"the loop over {self._open[-1].name}, along {self._cuts.loops[self._open[-1]]!r}",
                                   help="keep the parts in a tensor made before the loop, and move them behind it")
         placed = self._view(operand)
@@ -623,7 +631,7 @@ class _Placing:
             return [Make(row, None, leaf.span), Put(ArrayView(row), placed.view.then(Insert(0)), span=leaf.span), *rows,
                     Make(number, None, leaf.span), Put(ArrayView(number), ArrayView(moved, (Pick(0, Const(0)),)), span=leaf.span)]
         if not all(isinstance(n, Const) for n in placed.shape) or Const(0) in placed.shape:
-            raise CollectiveError(f"{what} of a tensor whose shape only a run knows, or without elements", self._span,
+            raise FunctionCollectiveError(f"{what} of a tensor whose shape only a run knows, or without elements", self._span,
                                   expected="a shape of numbers", found=f"[{', '.join(map(print_scalar, placed.shape))}]")
         layout = _at(self._target(what, attrs, placed.layout, operand), leaf.span)
         before: list[Statement] = []
@@ -646,7 +654,7 @@ class _Placing:
     def _target(self, what: str, attrs: Mapping[str, Any], layout: TensorLayout, operand: ArrayView) -> TensorLayout:
         """Return the layout that a collective leads to.
 
-        Raises: M101 where it does not start from this one, M102 for an axis that the mesh does not have.
+        Raises: M108 where it does not start from this one, M102 for an axis that the mesh does not have.
         """
         if what == "relayout":
             dist = tuple(Replicate() if cut == "" else Shard(self._axis(cut)) for cut in attrs["cuts"])
@@ -659,7 +667,7 @@ class _Placing:
             is_so = f"{'partial' if partial else 'cut'} along"
             problem = f"`{operand.array.name}` is {is_so} no axis" if not fitting else "which mesh axis?" if given is None else \
                 f"`{operand.array.name}` is not {is_so} {axis!r}"
-            raise LayoutError(f"{what}: {problem}", self._span, found=repr(layout), also=(("made here", layout.span),),
+            raise ShardUseError(f"{what}: {problem}", self._span, found=repr(layout), also=(("made here", layout.span),),
                               expected=f"a tensor that is {is_so} an axis" if not fitting else " or ".join(map(repr, fitting)))
         return layout.with_axis(axis, dim=attrs.get("dim"))
 

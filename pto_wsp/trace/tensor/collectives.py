@@ -12,7 +12,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar
 
-from pto_wsp.errors import CollectiveError, LayoutShapeError
+from pto_wsp.errors import FunctionCollectiveError, LayoutShapeError
 from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
 from pto_wsp.ops.tensors import MOVE
 from pto_wsp.source import here
@@ -43,14 +43,14 @@ def also_in_functions(function: C) -> C:
 def _moved(what: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
     """Return the tensor that a collective gives.
 
-    Raises: M104 for options of workloads, and for what a function on tensors does not move; M105 for what is no layout, axis or dimension.
+    Raises: M109 for options of workloads, and for what a function on tensors does not move; M105 for what is no layout, axis or dimension.
     """
     if what in _NOT_HERE:
         reason, help = _NOT_HERE[what]
-        raise CollectiveError(f"{what} in a function on tensors: {reason}", here(), help=help)
+        raise FunctionCollectiveError(f"{what} in a function on tensors: {reason}", here(), help=help)
     for option in ("out", "mesh", "algorithm", "capacity"):
         if given.get(option, defaults.get(option)) != defaults.get(option):
-            raise CollectiveError(f"{what} in a function on tensors does not take {option}=", here(),
+            raise FunctionCollectiveError(f"{what} in a function on tensors does not take {option}=", here(),
                                   found=f"{option}={given[option]!r:.60}",
                                   help='the plan says how: plan.but(collectives={"total": "tree"})' if option == "algorithm" else
                                   "f.using(mesh=mesh) says the mesh, f(..., out=...) where a result is written")
@@ -73,7 +73,8 @@ def _moved(what: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> 
 
 def _dim(what: str, dim: object, rank: int) -> int:
     if isinstance(dim, bool) or not isinstance(dim, int) or not -rank <= dim < rank:
-        raise CollectiveError(f"{what}: there is no such dimension", here(), expected=f"a whole number below {rank}", found=f"{dim!r:.60}")
+        raise FunctionCollectiveError(f"{what}: there is no such dimension", here(), expected=f"a whole number below {rank}",
+                                      found=f"{dim!r:.60}")
     return dim % rank
 
 

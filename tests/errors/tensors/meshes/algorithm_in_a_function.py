@@ -14,7 +14,7 @@ def mistake() -> None:
     f.using(mesh=Mesh(x=2))(Tensor(np.ones((4, 8), np.float32), layout=TensorLayout.sharded(0, 2, "x")))
 
 
-# error[M104]: allgather in a function on tensors does not take algorithm=
+# error[M109]: allgather in a function on tensors does not take algorithm=
 #   --> algorithm_in_a_function.py:10:12
 #      |
 #   10 |     return allgather(a, algorithm="tree")

@@ -14,7 +14,7 @@ def mistake() -> None:
     f.using(mesh=Mesh(x=2, y=2))(Tensor(np.ones((4, 8), np.float32), layout=TensorLayout.sharded(0, 2, "x")))
 
 
-# error[M101]: allgather: `a` is not cut along 'y'
+# error[M108]: allgather: `a` is not cut along 'y'
 #   --> allgather_along_another_axis.py:10:12
 #      |
 #   10 |     return allgather(a, "y")

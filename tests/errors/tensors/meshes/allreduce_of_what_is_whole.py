@@ -14,7 +14,7 @@ def mistake() -> None:
     f.using(mesh=Mesh(x=2))(Tensor(np.ones((4, 8), np.float32), layout=TensorLayout.sharded(0, 2, "x")))
 
 
-# error[M101]: allreduce: `a` is partial along no axis
+# error[M108]: allreduce: `a` is partial along no axis
 #   --> allreduce_of_what_is_whole.py:10:12
 #      |
 #   10 |     return allreduce(a)

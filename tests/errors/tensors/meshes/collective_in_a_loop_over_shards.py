@@ -19,7 +19,7 @@ def mistake() -> None:
         Tensor(np.ones((8, 8), np.float32), layout=TensorLayout.replicated(2)))
 
 
-# error[M104]: allreduce in a loop whose iterations are on different ranks
+# error[M109]: allreduce in a loop whose iterations are on different ranks
 #   --> collective_in_a_loop_over_shards.py:12:18
 #      |
 #   12 |         out[i] = allreduce(a[i] @ b, "x")

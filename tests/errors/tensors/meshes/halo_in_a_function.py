@@ -14,7 +14,7 @@ def mistake() -> None:
     f.using(mesh=Mesh(x=2))(Tensor(np.ones((4, 8), np.float32), layout=TensorLayout.sharded(0, 2, "x")))
 
 
-# error[M104]: halo in a function on tensors: the rows of neighbours are parts of no whole tensor
+# error[M109]: halo in a function on tensors: the rows of neighbours are parts of no whole tensor
 #   --> halo_in_a_function.py:10:12
 #      |
 #   10 |     return halo(a, 1)

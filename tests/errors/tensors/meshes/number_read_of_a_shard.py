@@ -17,7 +17,7 @@ def mistake() -> None:
     f.using(mesh=Mesh(x=2))(Tensor(np.ones(4, np.int32), layout=TensorLayout.sharded(0, 1, "x")))
 
 
-# error[M101]: an element of `a` is read as a number, and ranks hold parts of it
+# error[M108]: an element of `a` is read as a number, and ranks hold parts of it
 #   --> number_read_of_a_shard.py:11:5
 #      |
 #   11 |     with tt.when(a[1] > 0):

@@ -16,7 +16,7 @@ def mistake() -> None:
         Tensor(np.ones((8, 4), np.float32), layout=TensorLayout.sharded(0, 2, "x")))
 
 
-# error[M101]: `out` is returned and partial over x
+# error[M108]: `out` is returned and partial over x
 #   --> partial_sum_as_a_result.py:10:12
 #      |
 #   10 |     return a @ b

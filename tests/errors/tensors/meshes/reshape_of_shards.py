@@ -14,7 +14,7 @@ def mistake() -> None:
     f.using(mesh=Mesh(x=2))(Tensor(np.ones((3, 4), np.float32), layout=TensorLayout.sharded(1, 2, "x")))
 
 
-# error[M101]: dimension 1 is cut, and a reshape takes it apart
+# error[M108]: dimension 1 is cut, and a reshape takes it apart
 #   --> reshape_of_shards.py:10:12
 #      |
 #   10 |     return a.reshape(2, 6) + 1

@@ -17,7 +17,7 @@ def mistake() -> None:
     f.using(mesh=Mesh(x=2))(Tensor(np.ones((4, 8), np.float32), layout=TensorLayout.sharded(0, 2, "x")))
 
 
-# error[M101]: `out` is written in a loop whose iterations are on ranks along 'x'
+# error[M108]: `out` is written in a loop whose iterations are on ranks along 'x'
 #   --> sum_in_a_loop_over_shards.py:12:9
 #      |
 #   12 |         out[:] = out + a[i]

@@ -16,7 +16,7 @@ def mistake() -> None:
         Tensor(np.ones((4, 8), np.float32), layout=TensorLayout.sharded(1, 2, "x")))
 
 
-# error[M101]: a value is written to a tensor that ranks hold otherwise
+# error[M108]: a value is written to a tensor that ranks hold otherwise
 #   --> written_where_shards_differ.py:10:5
 #      |
 #   10 |     a[:] = b
