@@ -8,6 +8,7 @@ from pto_wsp.errors import PtoError
 from pto_wsp.schedule.tiling import TilePlan
 
 KEPT = ("task", "whole", "again")
+STEPS_OF_TILES = ("m", "n", "stay")      # of a task's tile, whatever the sums are
 OF_SUMS = frozenset({"inner", "split", "allow"})      # keys that may change the order of sums
 
 
@@ -27,7 +28,12 @@ def _change(plan: TilePlan, draw: random.Random) -> tuple[str, dict[str, object]
     sized = [entry for entry in plan.entries if entry.key in ("tiles", "inner") and entry.axis and type(entry.value) is int]
     groups = [(entry.name, entry.value) for entry in plan.entries if entry.key == "groups" and isinstance(entry.value, tuple)]
     loops = [entry for entry in plan.entries if entry.key == "loops"]
-    kind = draw.choice(("tiles", "tiles", "tiles", "tails", "order", "keep", "groups", "loops", "split"))
+    kind = draw.choice(("tiles", "tiles", "tiles", "tails", "order", "keep", "groups", "loops", "split", "batch", "steps"))
+    if kind == "batch" and groups:
+        return "batch", {draw.choice(groups)[0]: draw.choice((2, 3, 5))}
+    if kind == "steps" and groups:
+        return "inner", {draw.choice(groups)[0]: {"m": draw.choice((1, 2, 3)), "n": draw.choice((1, 4)),
+                                                  **draw.choice(({}, {"stay": "left"}, {"stay": "right"}))}}
     if kind == "tiles" and sized:
         entry = draw.choice(sized)
         return entry.key, {entry.name: {entry.axis: draw.choice((1, 2, 3, 4, 5, 8, 16))}}
@@ -57,4 +63,5 @@ def _change(plan: TilePlan, draw: random.Random) -> tuple[str, dict[str, object]
 
 def sums_of(plan: TilePlan) -> frozenset[tuple[str, str, str, object]]:
     """Return the entries that may change the order of sums: plans that agree in them give the same bits."""
-    return frozenset((*entry.place, entry.value) for entry in plan.entries if entry.key in OF_SUMS)
+    return frozenset((*entry.place, entry.value) for entry in plan.entries
+                     if entry.key in OF_SUMS and entry.axis not in STEPS_OF_TILES)

@@ -18,6 +18,7 @@ from pto_wsp.passes.tensor.group_costs import COPY, axis_names, group_costs, pla
 from pto_wsp.passes.tensor.groups import KernelGroup, group_of
 from pto_wsp.passes.tensor.partition import group_facts, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.steps import product_steps
 from pto_wsp.passes.tensor.tile_costs import fit_error, rank_tiles
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_file import GroupCost
@@ -81,8 +82,10 @@ def _axes_in(group: KernelGroup, array: Array) -> tuple[Dim | None, ...]:
 
 def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context: TensorContext, shared: Mapping[Dim, int]) -> TilePlan:
     names = axis_names(group)
-    costs = group_costs(name, group, plan, context, shared)
-    ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch, repeats=repeats)
+    costs = group_costs(name, group, plan, context, shared, product_steps(name, group, plan))
+    batch = said_of(plan, "batch", name, group)
+    ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch, repeats=repeats,
+                         batch=batch.first if batch is not None and isinstance(batch.first, int) else 1)
     chosen = ranking.chosen
     if chosen is None:
         raise fit_error(name, costs.axes, costs.values, costs.ops, context.arch, ranking.refused, _line_of(group))

@@ -48,6 +48,7 @@ from pto_wsp.passes.tensor.group_costs import axis_names, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk, group_of
 from pto_wsp.passes.tensor.partition import group_facts, runs_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.steps import steps_of
 from pto_wsp.passes.tensor.substitute import substituted
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.source import Span
@@ -84,12 +85,16 @@ class _Cutting:
 
 @dataclass(frozen=True, slots=True)
 class _AxisLoop:
-    """A part of an axis that one loop of tasks runs over: `count` tiles of `size`, from `start` on. `short`: the last may be shorter."""
+    """A part of an axis that one loop of tasks runs over: `count` tiles of `size`, from `start` on. `short`: the last may be shorter.
+
+    `step`: what a loop inside the task takes of a tile at a time; 0 for all of it.
+    """
 
     start: Scalar
     count: Scalar
     size: int
     short: bool
+    step: int = 0
 
 
 class _GroupCut:
@@ -103,6 +108,11 @@ class _GroupCut:
         self._plain = name.replace(".", "_").replace("#", "_")
         self._names = axis_names(group)
         self._plan = plan
+        order = said_of(plan, "order", name, group)
+        asked = order.first if order is not None and isinstance(order.first, tuple) else ()
+        place = {one: at for at, one in enumerate(asked)}
+        self._order = sorted(group.tiled, key=lambda axis: place.get(self._names[axis], len(place)))
+        self._steps = steps_of(name, group, plan, self._order, bounds)
         self._segments = {axis: self._segments_of(axis) for axis in group.tiled}
         self._walked = next((axis for axis in sorted(group.whole, key=repr) if AxisRole.SUMMED in group.axes.roles(axis)
                              and self._step_of(axis) is not None), None)
@@ -111,12 +121,9 @@ class _GroupCut:
                                     expected="a sum that nothing else in the kernel waits for, step by step",
                                     found=str(said_of(plan, "inner", name, group, self._walked)),
                                     help="take the kernel apart: groups={...} names the values of each")
-        order = said_of(plan, "order", name, group)
-        asked = order.first if order is not None and isinstance(order.first, tuple) else ()
-        place = {one: at for at, one in enumerate(asked)}
-        self._order = sorted(group.tiled, key=lambda axis: place.get(self._names[axis], len(place)))
         self._now: dict[Dim, _AxisLoop] = {}
         self._vars: dict[Dim, Var] = {}
+        self._inner: dict[Dim, Var] = {}        # of the loops over steps of a tile
         self._tiles: dict[int, Array] = {}
         self._again = False
 
@@ -131,11 +138,16 @@ class _GroupCut:
         """Return the loops of tasks over an axis: one with a short last tile, or one for each of the sizes that the plan's `tails` has."""
         said = said_of(self._plan, "tiles", self._name, self._group, axis)
         assert said is not None and isinstance(said.first, int)
-        extent, size = self._group.axes.extent(axis), said.first
+        extent, inside = self._group.axes.extent(axis), self._steps.get(axis)
+        size, step = (said.first, 0) if inside is None else (inside.tile, inside.step)
         tails = said_of(self._plan, "tails", self._name, self._group, axis)
         sizes = [one for one in (tails.first if tails is not None and isinstance(tails.first, tuple) else ()) if isinstance(one, int)]
         if not sizes or (isinstance(extent, Const) and int(extent.value) % size == 0):
-            return (_AxisLoop(Const(0), ceil_div(extent, Const(size)), size, True),)
+            return (_AxisLoop(Const(0), ceil_div(extent, Const(size)), size, True, step),)
+        if inside is not None:
+            raise PlanConflictError(f"tasks of `{self._name}` take steps along {self._names[axis]}, which ends in tiles of falling sizes",
+                                    self._group.statements[-1].span, expected="one of the two", found=str(tails),
+                                    help=f"take {inside.said} or the tails back")
         segments: list[_AxisLoop] = []
         start: Scalar = Const(0)
         for one in sizes:
@@ -177,39 +189,58 @@ class _GroupCut:
             assert step is not None
             self._now[self._walked] = _AxisLoop(Const(0), ceil_div(group.axes.extent(self._walked), Const(step)), step, True)
             self._vars[self._walked] = Var(f"{self._plain}_step", self._cutting.fresh())
+        taken = [axis for axis in self._steps if axis in self._now]
+        self._inner = {axis: Var(f"{self._plain}_{self._steps[axis].name}", self._cutting.fresh()) for axis in taken}
         inside = self._walk_items() if self._walked is not None else [self._item(item) for item in group.items]
         for array in group.outputs:
             if self._walked is None or self._walked not in group.axes.of_array(array):
                 inside.append(self._stored(array))
+        for axis in reversed(taken):
+            count = ceil_div(self._tile_extent(axis), Const(self._now[axis].step))
+            inside = [flow.Loop(self._inner[axis], Const(0), count, Const(1), True, flow.Sequence(tuple(inside)), BodyNote(self._name))]
         self._again = True
         return inside
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
-    def _step(self, axis: Dim | None, dim: int) -> ArrayStep | None:
-        """Return the step from dimension `dim` to the tile of the task; None for an axis that is whole."""
+    def _taken(self, axis: Dim | None, dim: int) -> tuple[ArrayStep, ...]:
+        """Return the steps of a view from dimension `dim` to the task's tile, and to what a loop inside takes of it; none for all."""
         if axis is None or axis not in self._now:
             bound = None if axis is None else self._bounds.get(getattr(self._group.axes.extent(axis), "name", ""))
-            return None if bound is None else TileCut(dim, Const(0), bound)
+            return () if bound is None else (TileCut(dim, Const(0), bound),)
         segment, extent = self._now[axis], self._group.axes.extent(axis)
-        if extent == Const(segment.size):
-            return None
-        start = add(segment.start, mul(self._vars[axis], Const(segment.size)))
-        whole = not segment.short or segment.size == 1 or (isinstance(extent, Const) and int(extent.value) % segment.size == 0)
-        return Cut(dim, start, add(start, Const(segment.size))) if whole else TileCut(dim, start, segment.size)
+        steps: list[ArrayStep] = []
+        exact = segment.size == 1 or (isinstance(extent, Const) and int(extent.value) % segment.size == 0)
+        if extent != Const(segment.size):
+            start = add(segment.start, mul(self._vars[axis], Const(segment.size)))
+            whole = not segment.short or exact
+            steps.append(Cut(dim, start, add(start, Const(segment.size))) if whole else TileCut(dim, start, segment.size))
+        if segment.step:
+            start = mul(self._inner[axis], Const(segment.step))
+            whole = segment.step == 1 or (exact and segment.size % segment.step == 0)
+            steps.append(Cut(dim, start, add(start, Const(segment.step))) if whole else TileCut(dim, start, segment.step))
+        return tuple(steps)
+
+    def _tile_extent(self, axis: Dim) -> Scalar:
+        """Return the extent of the task's tile along an axis, of which a loop inside takes steps."""
+        segment, extent = self._now[axis], self._group.axes.extent(axis)
+        if isinstance(extent, Const) and int(extent.value) % segment.size == 0:
+            return Const(segment.size)
+        return minimum(Const(segment.size), sub(extent, add(segment.start, mul(self._vars[axis], Const(segment.size)))))
 
     def _extent(self, axis: Dim | None, own: Scalar) -> Scalar:
-        """Return the extent of a tile along an axis."""
+        """Return the extent along an axis of what a task computes at a time."""
         if axis is None:
             return own
-        step = self._step(axis, 0)
         extent = self._group.axes.extent(axis)
-        match step:
-            case Cut(_, start, stop):
-                return sub(stop, start)
-            case TileCut(_, start, size):
-                return minimum(Const(size), sub(extent, start))
-            case _:
-                return extent
+        for step in self._taken(axis, 0):
+            match step:
+                case Cut(_, start, stop):
+                    extent = sub(stop, start)
+                case TileCut(_, start, size):
+                    extent = minimum(Const(size), sub(extent, start))
+                case _:
+                    pass
+        return extent
 
     def _tile(self, array: Array) -> Array:
         """Return the array of a task that stands for an array of the group."""
@@ -226,8 +257,7 @@ class _GroupCut:
         axes = self._group.axes.of_view(view)
         if view.array.id in self._group.local:
             return ArrayView(self._tile(view.array), view.steps)
-        steps = [self._step(axis, dim) for dim, axis in enumerate(axes) if dim >= skip]
-        return view.then(*(step for step in steps if step is not None))
+        return view.then(*(step for dim, axis in enumerate(axes) if dim >= skip for step in self._taken(axis, dim)))
 
     def _operand(self, operand: Operand) -> Operand:
         return self._view(operand) if isinstance(operand, ArrayView) else operand
@@ -239,8 +269,7 @@ class _GroupCut:
     def _stored(self, array: Array) -> Item:
         target = ArrayView(array)
         axes = self._group.axes.of_array(array)
-        steps = [self._step(axis, dim) for dim, axis in enumerate(axes)]
-        view = target.then(*(step for step in steps if step is not None))
+        view = target.then(*(step for dim, axis in enumerate(axes) for step in self._taken(axis, dim)))
         return flow.Do(Put(view, ArrayView(self._tile(array)), group=self._name, span=self._span_of(array)))
 
     # -- statements ----------------------------------------------------------------------------------------------------
@@ -282,6 +311,8 @@ class _GroupCut:
         for axis, stride in zip(axes[len(axes) - len(strides):], strides, strict=True):
             if axis is not None and axis in self._now:
                 first = add(self._now[axis].start, mul(self._vars[axis], Const(self._now[axis].size)))
+                if axis in self._inner:
+                    first = add(first, mul(self._inner[axis], Const(self._now[axis].step)))
                 start = add(start, mul(first, stride))
         return (*numbers[:before], start, *strides)
 

@@ -150,8 +150,9 @@ class Flat:
 class _StepsTaken:
     """The dimensions of memory while the steps of a view are taken, and where the view's dimensions come from."""
 
-    def __init__(self, shape: tuple[Scalar, ...], limits: ExtentLimits) -> None:
+    def __init__(self, shape: tuple[Scalar, ...], limits: ExtentLimits, varying: Callable[[Scalar], bool]) -> None:
         self.limits = limits
+        self.varying = varying
         self.reset(shape)
 
     def reset(self, shape: tuple[Scalar, ...]) -> None:
@@ -176,6 +177,9 @@ class _StepsTaken:
             start = mul(start, Const(self.step[at]))
         elif self.within[at] is None and not isinstance(self.extent[at], Const) and self.extent[at] != self.whole[at]:
             self.within[at] = (self.start[at], simplified(add(self.start[at], self.extent[at])))      # a part whose size is not known
+            self.start[at] = Const(0)
+        elif self.within[at] is None and not isinstance(self.start[at], Const) and self.varying(start) and not self.varying(self.start[at]):
+            self.within[at] = (self.start[at], add(self.start[at], self.extent[at]))      # a task's block, of which a loop takes steps
             self.start[at] = Const(0)
         self.start[at] = add(self.start[at], start)
         self.step[at] *= step
@@ -209,7 +213,7 @@ def flattened(view: ArrayView, limits: ExtentLimits, varying: Callable[[Scalar],
     `n_open`: how many of the first dimensions are bound whole, since positions in them come from data: they are the rows of the region.
     Raises: NoTile for what no task can bind.
     """
-    memory = _StepsTaken(view.array.shape, limits)
+    memory = _StepsTaken(view.array.shape, limits, varying)
     reshaped: tuple[Scalar, ...] | None = None
     for step in view.steps:
         match step:

@@ -140,10 +140,10 @@ def _leading_axes(group: KernelGroup) -> set[Dim | None]:
 
 
 def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext,
-                shared: Mapping[Dim, int] = NO_TILES) -> DescribedGroup:
+                shared: Mapping[Dim, int] = NO_TILES, steps: Mapping[Dim, int] = NO_TILES) -> DescribedGroup:
     """Return a group's axes, values and operations as plain numbers; extents that the plan gives are given.
 
-    `shared`: the tiles of groups in the same loop of tasks, by axis.
+    `shared`: the tiles of groups in the same loop of tasks, by axis; `steps`: of loops inside the task over a tile, the outermost first.
     """
     names = axis_names(group)
     extents = {axis: planned_extent(group.axes.extent(axis), context.sizes) for axis in (*group.tiled, *group.whole)}
@@ -173,7 +173,7 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
         if key == "inner" and given is None and group.walked is None and (context.arch.neutral or context.arch.cores.shared):
             given = extents[axis]       # a CPU sums a long axis in one piece: its caches bound no tile
         return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given,
-                        divides=shared.get(axis, 0))
+                        divides=shared.get(axis, 0), step=steps.get(axis, 0), level=list(steps).index(axis) if axis in steps else 0)
 
     axes = [axis_of(axis, "tiles") for axis in group.tiled]
     if walked is not None:

@@ -20,9 +20,10 @@ from pto_wsp.ir import flow, scalar
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import COMPARISONS, LOGICAL, Binary, Const, Element, Scalar, SymbolRef, Unary, Var, scalar_dtype
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Flip, Item, Make, Put, Show, Statement
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Flip, Item, Make, Put, Show, Statement, views_read
 from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
+from pto_wsp.passes.tensor.effects import step_scalars
 from pto_wsp.passes.tensor.flatten import DimSlice, ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, row_places, usual, varies_with
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
 from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, number_text, scalar_text
@@ -186,7 +187,9 @@ class _KernelPrinter:
                     raise NoTileFormError("only loops and branches stand in a kernel", self._span, found=type(item).__name__)
 
     def _body(self, body: Body) -> None:
-        outer, self._scope = self._scope, _KnownTiles()
+        outer = self._scope
+        written = _written(body)
+        self._scope = _KnownTiles({}, {view: tile for view, tile in outer.loaded.items() if view.array.id not in written})
         self._depth += 1
         start = len(self._lines)
         self._items(body.items)
@@ -210,12 +213,28 @@ class _KernelPrinter:
         if len(bounds) == 2 and bounds[0] == "0":
             bounds.pop(0)
         name = self.name(loop.var.name)
+        self._load_what_stays(loop)
         self.line(f"for {name} in pto.range({', '.join(bounds)}):")
         self._loops[loop.var] = name
         self._in_branch += 1
         self._body(loop.body)      # type: ignore[arg-type]
         self._in_branch -= 1
         del self._loops[loop.var]
+
+    def _load_what_stays(self, loop: flow.Loop[Statement, object, object, object, object]) -> None:
+        """Load in front of a loop in a loop the pieces of memory that no turn of it changes: the operand that stays."""
+        if not self._loops:
+            return                     # what no loop changes is a parameter
+        written = _written(loop.body)      # type: ignore[arg-type]
+        inside = frozenset({loop.var, *(var for item in flow.walk(loop) for var in flow.bound_vars(item))})
+        for leaf in flow.leaves(loop.body):
+            for view in views_read(leaf):
+                if self._homes.of(view.array) is not ArrayHome.MEMORY or view.array.id in written or view.array.id in self._values:
+                    continue
+                changes = varies_with(inside)
+                scalars = [one for step in view.steps for one in step_scalars(step)]
+                if any(map(varies_with(frozenset(self._loops)), scalars)) and not any(map(changes, scalars)):
+                    self.read(view)
 
     def _choice(self, choice: flow.Choice[Statement, object, object, object, object]) -> None:
         self._in_branch += 1

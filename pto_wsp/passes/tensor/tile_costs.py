@@ -54,7 +54,8 @@ class TileAxis:
 
     `summed`: its tiles are steps of a loop inside the task; other axes give tasks. `multiple`: what tiles are multiples of, 0: as the
     values ask. `given`: the extent that the plan says, None to choose. `divides`: an extent that the tile has to divide, or to be a
-    multiple of, since another group shares the loop; 0 for none.
+    multiple of, since another group shares the loop; 0 for none. `step`: what a loop inside the task takes of the tile at a time, 0 for
+    all; `level`: how many such loops stand around that one.
     """
 
     name: str
@@ -64,6 +65,8 @@ class TileAxis:
     multiple: int = 0
     given: int | None = None
     divides: int = 0
+    step: int = 0
+    level: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +179,12 @@ def unit_of(ops: Iterable[TileOp]) -> Unit:
 
 
 def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch,
-               executors: int | None = None, most: int = 64, repeats: int = 1) -> Ranking:
+               executors: int | None = None, most: int = 64, repeats: int = 1, batch: int = 1) -> Ranking:
     """Return the candidates of a group that fit, the best first: at most `most` of them.
 
     `repeats`: how often the group's tasks are there side by side, in loops around them. `executors`: of the schedule; by default all cores
-    of the arch for the unit of the group. Ties go to larger tiles. No executor is left idle, unless its task would cost less than the
-    submission.
+    of the arch for the unit of the group. `batch`: the neighbouring tiles that a task computes. Ties go to larger tiles. No
+    executor is left idle, unless its task would cost less than the submission.
     """
     group = _GroupNumbers(axes, values, ops, arch)
     grid = candidates_of(axes, values, ops)
@@ -197,7 +200,7 @@ def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequen
     if not len(kept):
         smallest = min(range(n), key=lambda at: (_overuse(group, needs, at), at))
         return Ranking((), n, 0, group.misfit(dict(zip(names, grid[smallest], strict=True)), grid, fits), n_executors, group.unit.value)
-    tasks, task_cycles, moved = group.costs(tiles, n)
+    tasks, task_cycles, moved = group.costs(tiles, n, batch)
     tasks, moved = tasks * repeats, moved * repeats
     total = np.ceil(tasks / n_executors) * task_cycles
     if group.bandwidth:
@@ -387,9 +390,16 @@ class _GroupNumbers:
                     yield _Life(value, memory, at, at)
 
     # -- bytes ---------------------------------------------------------------------------------------------------------
+    def extent(self, dim: str | int, tiles: Mapping[str, Numbers]) -> Numbers | int:
+        """Return how much of a dimension stands in a task at a time."""
+        if isinstance(dim, int):
+            return dim
+        step = self.axes[dim].step
+        return np.minimum(tiles[dim], step) if step else tiles[dim]
+
     def volume(self, value: CutValue, tiles: Mapping[str, Numbers], n: int) -> Numbers:
-        """Return the elements of a value's tile."""
-        extents = [tiles[dim] if isinstance(dim, str) else dim for dim in value.dims]
+        """Return the elements of a value's tile, of the steps where a task takes steps of the tile."""
+        extents = [self.extent(dim, tiles) for dim in value.dims]
         return np.ones(n) * reduce(mul, extents, 1)
 
     def size(self, value: CutValue, tiles: Mapping[str, Numbers], n: int) -> Numbers:
@@ -435,18 +445,32 @@ class _GroupNumbers:
         return Misfit(dict(tiles), memory, int(needs[memory][0]), self.limits[memory] or 0, tenants, largest)
 
     # -- cycles --------------------------------------------------------------------------------------------------------
-    def costs(self, tiles: Mapping[str, Numbers], n: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Return the tasks, the cycles of one task and the bytes that all move."""
+    def costs(self, tiles: Mapping[str, Numbers], n: int, batch: int = 1) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the tasks, the cycles of one task and the bytes that all move. `batch`: the neighbouring tiles that a task computes."""
         parts = {name: np.ceil(axis.extent / tiles[name]) for name, axis in self.axes.items()}
+        neighbours = np.ones(n)
+        for name in reversed([name for name in self.axes if name not in self.summed]):
+            here = (parts[name] > 1) & (neighbours == 1)
+            neighbours = np.where(here, np.minimum(batch, parts[name]), neighbours)
+            parts[name] = np.where(here, np.ceil(parts[name] / batch), parts[name])
         tasks = reduce(mul, (parts[name] for name in self.axes if name not in self.summed), np.ones(n))
         before: dict[str, Numbers] = {}        # cycles by pipe, outside of the loop over steps
         inside: dict[str, Numbers] = {}        # those of one turn of it
+        spent: dict[str, Numbers] = {}         # those of the whole task
         trips = reduce(mul, (parts[name] for name in self.axes if name in self.summed), np.ones(n))
         moved = np.zeros(n)
 
-        def add(where: dict[str, Numbers], pipe: str, count: Numbers, dtype: DType, times: int) -> None:
+        def turns_of(names: Iterable[str]) -> Numbers:
+            """How often a task does what has these values: once for each step of the loops that the values change in."""
+            dims = {dim for name in names for dim in self.values[name].dims}
+            level = max((self.axes[dim].level for dim in dims if isinstance(dim, str) and self.axes[dim].step), default=-1)
+            return reduce(mul, (np.ceil(tiles[name] / axis.step) for name, axis in self.axes.items() if axis.step and axis.level <= level),
+                          neighbours)
+
+        def add(where: dict[str, Numbers], pipe: str, count: Numbers, dtype: DType, times: int, turns: Numbers) -> None:
             cycles = (np.ceil(count / self._rate(pipe, dtype)) + self._startup(pipe)) * times
             where[pipe] = where[pipe] + cycles if pipe in where else cycles
+            spent[pipe] = spent.get(pipe, np.zeros(n)) + cycles * turns * (trips if where is inside else 1)
 
         for value in self.values.values():
             volume = self.volume(value, tiles, n)
@@ -455,23 +479,23 @@ class _GroupNumbers:
             if value.held:
                 times = 1
             leaving = value.name in self.in_cube
+            turns = turns_of((value.name,))
             if leaving and value.name in self.in_vector:
-                add(inside if stepped else before, "fixpipe", volume, value.dtype, times)
+                add(inside if stepped else before, "fixpipe", volume, value.dtype, times, turns)
             for pipe, happens in (("MTE2", value.loaded), ("fixpipe" if leaving else "MTE3", value.stored)):
                 if happens:
-                    add(inside if stepped else before, pipe, volume, value.dtype, times)
-                    moved = moved + volume * value.dtype.nbytes * times * (trips if stepped else 1)
+                    add(inside if stepped else before, pipe, volume, value.dtype, times, turns)
+                    moved = moved + volume * value.dtype.nbytes * times * turns * (trips if stepped else 1)
         for op in self.ops:
             where = inside if self._steps_of(op) else before
             operands, results = ([self.values[name] for name in names] for names in (op.operands, op.results))
-            kind = _work_of(op)
+            kind, turns = _work_of(op), turns_of((*op.operands, *op.results))
             if kind is Work.MKN and len(operands) >= 2:
                 lhs, rhs = operands[0], operands[1]
-                depth = lhs.dims[-1]
-                amount = self.volume(results[0], tiles, n) * (tiles[depth] if isinstance(depth, str) else depth)
-                add(where, "cube", amount, lhs.dtype, op.times)
+                amount = self.volume(results[0], tiles, n) * self.extent(lhs.dims[-1], tiles)
+                add(where, "cube", amount, lhs.dtype, op.times, turns)
                 if not self.on_host:
-                    add(where, "MTE1", self.volume(lhs, tiles, n) + self.volume(rhs, tiles, n), lhs.dtype, op.times)
+                    add(where, "MTE1", self.volume(lhs, tiles, n) + self.volume(rhs, tiles, n), lhs.dtype, op.times, turns)
             else:
                 amount = reduce(np.maximum, (self.volume(value, tiles, n) for value in (*results, *operands)), np.ones(n))
                 if kind is Work.SORT and operands and operands[0].dims:
@@ -479,12 +503,20 @@ class _GroupNumbers:
                     columns = tiles[last] if isinstance(last, str) else np.full(n, float(last))
                     amount = self.volume(operands[0], tiles, n) * np.maximum(1, np.ceil(np.log2(np.maximum(columns, 2))))
                 widest = max((value.dtype for value in (*results, *operands)), key=lambda dtype: dtype.nbytes)
-                add(where, "vector", amount, widest, op.times)
+                add(where, "vector", amount, widest, op.times, turns)
         chain = reduce(np.add, before.values(), np.zeros(n))
         turn_sum = reduce(np.add, inside.values(), np.zeros(n))
-        turn = turn_sum if self.on_host else reduce(np.maximum, inside.values(), np.zeros(n))
-        task = chain + trips * turn + (turn_sum - turn)
-        return tasks, task, moved * tasks
+        if self.on_host:
+            return tasks, reduce(np.add, spent.values(), np.zeros(n)), moved * tasks
+        turn = reduce(np.maximum, inside.values(), np.zeros(n))
+        once = chain + trips * turn + (turn_sum - turn)
+        every = turns_of(self.values)
+        alone = chain + turn_sum
+        longest = reduce(np.maximum, spent.values(), np.zeros(n))
+        share = reduce(np.maximum, (np.where(total == longest, before.get(pipe, 0) + inside.get(pipe, 0), 0)
+                                    for pipe, total in spent.items()), np.zeros(n))
+        nested = (trips > 1) | any(op.times > 1 for op in self.ops)        # loops inside of loops do not overlap each other
+        return tasks, np.where(every == 1, once, np.where(nested, once * every, longest + alone - share)), moved * tasks
 
     def _rate(self, pipe: str, dtype: DType) -> float:
         unit = next((unit for unit in self.arch.units if unit.name == pipe), None)

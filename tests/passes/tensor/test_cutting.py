@@ -229,6 +229,7 @@ HAND: Mapping[str, tuple[Callable[[], tuple[t.TensorFunction, list[Any]]], Mappi
     "inner": (swiglu, {"inner": {"out": {"k": 100}}, "groups": {"first": ("up",), "second": ("gate", "hidden"), "third": ("low", "out")}}),
     "groups": (swiglu, {"groups": {"first": ("up",), "second": ("gate", "hidden"), "third": ("low", "out")}}),
     "loops": (attention, {"loops": {"j": "tasks"}}),
+    "batch": (swiglu, {"batch": {"out": 3}, "tiles": {"out": {"t": 5}}}),
     "tails": (in_place, {"tiles": {"out": {"t": 16}}, "tails": {"t": (16, 4, 1)}}),
     "split": (columns, {"split": {"power": 3}}),
     "order": (by_heads, {"order": {"out": ("0", "t")}, "tiles": {"out": {"t": 8}}}),
@@ -297,6 +298,43 @@ def test_what_is_no_sum_is_not_split(hand: Mapping[str, Any], error: type[PtoErr
     else:
         with pytest.raises(error):
             cut(columns()[0], hand=hand)
+
+
+# -- steps inside a task -----------------------------------------------------------------------------------------------
+def product() -> tuple[t.TensorFunction, list[Any]]:
+    f = FunctionBuilder("product")
+    x, w = f.param("x", (f.symbol("t"), 48)), f.param("w", (48, 40))
+    f.give(f.apply("matmul", x, w, name="out"))
+    return f.function(), [draw(77, 48), draw(48, 40)]
+
+
+BLOCKS = {"tiles": {"out": {"t": 32, 1: 40}}}
+
+
+def test_a_task_computes_neighbouring_tiles_one_after_the_other() -> None:
+    function, arrays = product()
+    made = cut(function, hand={"tiles": {"out": {"t": 8, 1: 40}}, "batch": {"out": 3}})
+    check(function, arrays, made)
+    assert loops(made) == ["t_i", "[out_tile]"]
+    assert made.function.body.items[-1].stop == ceil_div(function.symbols[0], Const(24))
+
+
+@pytest.mark.parametrize(("stay", "nesting"), [("left", ["[out_m]", "[out_n]"]), ("right", ["[out_n]", "[out_m]"])])
+def test_the_operand_that_stays_is_read_in_the_outer_loop(stay: str, nesting: list[str]) -> None:
+    function, arrays = product()
+    made = cut(function, hand={**BLOCKS, "inner": {"out": {"m": 16, "n": 16, "stay": stay}}})
+    check(function, arrays, made)
+    assert loops(made) == ["t_i", *nesting]
+
+
+@pytest.mark.parametrize(("hand", "reason"), [
+    ({"inner": {"out": {"m": 32}}}, "no part of the tile"),
+    ({"inner": {"out": {"m": 8, "n": 8, "stay": "left", "k": 16}}}, "can stay while its sum is walked"),
+    ({"inner": {"out": {"m": 8}}, "batch": {"out": 2}}, "two entries are for steps"),
+    ({"inner": {"out": {"m": 8}}, "tails": {"t": (32, 4, 1)}}, "falling sizes")])
+def test_steps_that_contradict_the_plan_are_refused(hand: Mapping[str, Any], reason: str) -> None:
+    with pytest.raises(PlanConflictError, match=reason):
+        cut(product()[0], hand={**BLOCKS, **hand})
 
 
 # -- scratch of a task -------------------------------------------------------------------------------------------------
