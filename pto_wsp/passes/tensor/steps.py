@@ -15,7 +15,7 @@ from pto_wsp.ir.tensor_function import Apply
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import AxisRole, Dim
-from pto_wsp.passes.tensor.group_costs import said_of
+from pto_wsp.passes.tensor.group_costs import axis_names, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_entries import STAY, PlanEntry
@@ -71,9 +71,11 @@ def product_steps(name: str, group: KernelGroup, plan: TilePlan) -> dict[Dim, in
 
 
 def said_of_product(plan: TilePlan, name: str, group: KernelGroup, word: str) -> PlanEntry | None:
-    """Return what the plan says under `inner` of a group's product: m, n, or which operand stays."""
+    """Return what the plan says under `inner` of a group's product: m, n, or which operand stays. A symbol of that name goes first."""
     product = _product_of(group)
-    return None if product is None else plan.said("inner", name, word, [(product.results[0].name, word)])
+    if product is None or word in axis_names(group).values():
+        return None
+    return plan.said("inner", name, word, [(product.results[0].name, word)])
 
 
 def _product_of(group: KernelGroup) -> Apply | None:
