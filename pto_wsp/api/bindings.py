@@ -39,7 +39,7 @@ class ProgramBindings:
     def __init__(self, plan: TaskPlan, wrapped: Sequence[Tensor | None], sizes: Sizes = MappingProxyType({})) -> None:
         """Create the bindings; `wrapped` holds the workload's own tensor for each tensor slot, `sizes` is as of `sizes_of`."""
         self._plan, self._wrapped, self.sizes = plan, list(wrapped), sizes
-        self._frozen: frozenset[tuple[int, int]] | None = None
+        self._frozen: Mapping[tuple[int, int], int] | None = None
         self._scratch: dict[int, Array] = {}      # by tensor slot, the memory of the last run
         self.advice = AT_RUN_TIME
         self._values: dict[str, object] = {}
@@ -97,12 +97,11 @@ class ProgramBindings:
             self._frozen = frozen_dims(plan)
         place = here()
         for slot, dim in longer:
-            if (slot, dim) in self._frozen:
+            reached, extent = self._frozen.get((slot, dim)), arrays[slot].shape[dim]
+            if reached is not None and reached < extent:
                 ref = plan.tensors[slot].ref
-                reached = ref.shape[dim]
-                text = (f"tasks reach {reached} of {arrays[slot].shape[dim]} positions of `{ref.shown}` in dimension {dim}: the workload "
-                        f"was made for {reached}, and no size of the run changes that; loop over a Symbol or a DenseDyn, or bind the part "
-                        "alone")
+                text = (f"tasks reach {reached} of {extent} positions of `{ref.shown}` in dimension {dim}: the workload was made for "
+                        f"{ref.shape[dim]}, and no size of the run changes that; loop over a Symbol or a DenseDyn, or bind the part alone")
                 warnings.warn_explicit(text, UserWarning, place.file, place.line)
 
     def _allocate(self, arrays: list[object], values: Sequence[object]) -> None:

@@ -1,17 +1,18 @@
-"""Find the dimensions of tensors whose declared extent is frozen into a plan: tasks reach all of it, and as much whatever a run binds.
+"""Find the dimensions of tensors whose declared extent is frozen into a plan: tasks reach all of it, and no further whatever a run binds.
 
->>> for i in P(3): twice[i](X[i * 4:].clip(4, 8), Y[i])       # X has 12 rows
+>>> for i in P(3): twice[i](X[i * 4:].clip(4, 8), Y[i])       # X has 10 rows
 >>> frozen_dims(plan)
-frozenset({(0, 0)})
+mappingproxy({(0, 0): 12})
 
-A longer array would be computed in part, in silence. An index is followed where it is made of numbers and of variables of loops between
-numbers; a symbol, an element of a tensor or an extent in it means that a run says how far tasks reach.
+Of a longer array the rest would not be computed, in silence. An index is followed where it is made of numbers and of variables of loops
+between numbers; a symbol, an element of a tensor or an extent in it means that a run says how far tasks reach.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isinf
+from types import MappingProxyType
 from typing import TypeAlias
 
 from pto_wsp.ir import scalar as s
@@ -26,8 +27,8 @@ from pto_wsp.values import dataclass
 Range: TypeAlias = tuple[int, int]      # the least and the largest value
 
 
-def frozen_dims(plan: TaskPlan) -> frozenset[tuple[int, int]]:
-    """Return the tensor slots and dimensions of which tasks reach all rows that are declared, and never another row."""
+def frozen_dims(plan: TaskPlan) -> Mapping[tuple[int, int], int]:
+    """Return how far tasks reach at most, by tensor slot and dimension, where they reach all positions that are declared."""
     ranges = _loop_ranges(plan)
     ends: dict[tuple[int, int], int | None] = {}      # how far tasks reach; None: as far as a run says
     for submit in submits(plan):
@@ -36,8 +37,8 @@ def frozen_dims(plan: TaskPlan) -> frozenset[tuple[int, int]]:
                 key = place.slot, dim
                 before = ends.get(key, 0)
                 ends[key] = None if end is None or before is None else max(before, end)
-    return frozenset((slot, dim) for (slot, dim), end in ends.items()
-                     if not plan.tensors[slot].scalars and end == plan.tensors[slot].ref.shape[dim])
+    return MappingProxyType({(slot, dim): end for (slot, dim), end in ends.items()
+                             if end is not None and not plan.tensors[slot].scalars and end >= plan.tensors[slot].ref.shape[dim]})
 
 
 def _loop_ranges(plan: TaskPlan) -> Mapping[s.Scalar, Interval]:
@@ -63,13 +64,14 @@ def _range_of(node: s.Scalar, ranges: Mapping[s.Scalar, Interval]) -> Range | No
 class _ReachedDim:
     """A dimension of a view: the tensor's dimension (-1: several, reshaped), and begin, end and step of the view within that dimension.
 
-    `end` None: the end of the array that a run binds; `begin` None: known only in a run.
+    `end` None: the end of the array that a run binds, or of a part that a run says; `begin` None: known only in a run.
     """
 
     dim: int
     begin: Range | None
     end: Range | None
     step: int
+    is_part_of_run: bool = False      # a run says where the part ends, so that a clip to more positions changes nothing
 
 
 def _reach(view: View, ranges: Mapping[s.Scalar, Interval]) -> tuple[int | None, ...]:
@@ -86,9 +88,10 @@ def _reach(view: View, ranges: Mapping[s.Scalar, Interval]) -> tuple[int | None,
             case Cut(dim, start, stop, by):
                 axis, first, last = axes[dim], _range_of(start, ranges), _range_of(stop, ranges)
                 begin, end = (None if axis.begin is None or at is None else _moved(axis.begin, at, axis.step) for at in (first, last))
-                axes[dim] = _ReachedDim(axis.dim, begin, end, axis.step * by)
+                of_run = axis.is_part_of_run or (last is None and _is_of_run(stop))
+                axes[dim] = _ReachedDim(axis.dim, begin, end, axis.step * by, of_run)
             case Clip(limits):
-                axes = [_clipped(axis, limit, view.tensor.shape[axis.dim]) for axis, limit in zip(axes, limits, strict=True)]
+                axes = [_clipped(axis, limit) for axis, limit in zip(axes, limits, strict=True)]
             case Permute(order):
                 axes = [axes[k] for k in order]
             case Reshape(shape):
@@ -100,13 +103,18 @@ def _reach(view: View, ranges: Mapping[s.Scalar, Interval]) -> tuple[int | None,
     return tuple(ends)
 
 
+def _is_of_run(stop: s.Scalar) -> bool:
+    """Tell whether the end of a part depends on more than the extents of arrays and the variables of loops."""
+    return any(isinstance(leaf, s.SymbolRef | s.Element) for leaf in s.leaves(stop))
+
+
 def _moved(begin: Range, by: Range, step: int) -> Range:
     return begin[0] + by[0] * step, begin[1] + by[1] * step
 
 
-def _clipped(axis: _ReachedDim, limit: int | None, extent: int) -> _ReachedDim:
-    """Return an axis of at most `limit` positions: its end is known where its begin is, up to the declared extent."""
-    if axis.begin is None or limit is None:
+def _clipped(axis: _ReachedDim, limit: int | None) -> _ReachedDim:
+    """Return an axis of at most `limit` positions: how far it reaches is known where its begin is, unless a run says its end."""
+    if axis.begin is None or limit is None or axis.is_part_of_run:
         return axis
-    end = min(axis.begin[1] + limit * axis.step, extent)
+    end = axis.begin[1] + limit * axis.step
     return _ReachedDim(axis.dim, axis.begin, (0, end if axis.end is None else min(end, axis.end[1])), axis.step)

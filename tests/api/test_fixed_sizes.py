@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pto_wsp import Dense, DenseDyn, DType, In, Out, P, PtoError, Tensor, Tile, Workload, ceildiv, kernel, load, pto, workload
+from pto_wsp import Dense, DenseDyn, DType, In, Out, P, PtoError, Symbol, Tensor, Tile, Workload, ceildiv, kernel, load, pto, workload
 
 F32 = DType.F32
 X, Y = Tensor(np.ones((8, 8), np.float32), name="X"), Tensor(np.zeros((8, 8), np.float32), name="Y")
@@ -17,6 +18,11 @@ blocks = DenseDyn(2)
 
 @kernel
 def two(x: In[Tile[4, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None:
+    pto.store(y, x * 2)
+
+
+@kernel
+def ten(x: In[Tile[10, 8, F32]], y: Out[Tile[10, 8, F32]]) -> None:
     pto.store(y, x * 2)
 
 
@@ -215,3 +221,30 @@ def to_the_end() -> None:
 @pytest.mark.parametrize("body", [in_part, by_a_table, to_the_end])
 def test_rows_are_not_pointed_out_where_a_run_decides_or_not_all_were_reached(body: Callable[[], None]) -> None:
     workload(body)().compile(target="interp").run(**sixteen_rows())
+
+
+def test_a_tile_that_has_all_rows_of_an_array_reaches_what_a_run_binds() -> None:
+    """A clip to more rows than a tensor has reaches all rows of a longer one: up to the clip, behind which rows are pointed out."""
+    def one_tile() -> None:
+        ten[0](X.clip(10, 8), Y.clip(10, 8))
+
+    program = workload(one_tile)().compile(target="interp")
+    for rows, reached in ((9, 9), (10, 10), (12, 10)):
+        bound = {"X": np.ones((rows, 8), np.float32), "Y": np.zeros((rows, 8), np.float32)}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            program.run(**bound)
+        assert [f"tasks reach {reached} of {rows}" in str(one.message) for one in caught] == [True, True] * (reached < rows)
+        assert bound["Y"].sum() == 16 * reached
+
+
+def test_rows_of_an_extent_that_a_run_says_are_no_declared_rows() -> None:
+    n = Symbol("n")
+    rows, out = (Tensor(None, (n, 8), F32, name=name) for name in ("rows", "out"))
+
+    def one_tile() -> None:
+        ten[0](rows.clip(10, 8), out.clip(10, 8))
+
+    bound = {"rows": np.ones((7, 8), np.float32), "out": np.zeros((7, 8), np.float32)}
+    workload(one_tile)().compile(target="interp").run(**bound, n=7)      # filterwarnings makes a warning an error
+    assert (bound["out"] == 2).all()

@@ -17,7 +17,6 @@ from pto_wsp.run.tensor_pass_check import difference_of_arrays
 from pto_wsp.schedule.tiling import TilePlan
 from tests.laws.generated_tensors import GeneratedTensors, generated
 
-pytestmark = pytest.mark.filterwarnings("ignore:tasks reach")
 CONTEXT = TensorContext(builtin_arch("ascend_910b"), "cpu_sim", {"t": 16, "n": 16})
 NOT_YET = (NoTileFormError, UnboundedAxisError, ViewIndexError)     # no form below: said at the user's line
 

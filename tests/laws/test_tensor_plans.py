@@ -28,7 +28,6 @@ from tests.laws.generated_tensors import GeneratedTensors, generated
 from tests.tensor_functions import FunctionBuilder
 from tests.tolerances import Array
 
-pytestmark = pytest.mark.filterwarnings("ignore:tasks reach")
 ARCH = builtin_arch("ascend_910b")
 SIZES = {"t": 16, "n": 16}
 NO_FORM = (NoTileFormError, ViewIndexError)      # said at the user's line, or of a shape that the level below does not take

@@ -26,7 +26,6 @@ from pto_wsp.run.tensor_evaluate import evaluate
 from pto_wsp.schedule.tiling import TilePlan
 from tests.tensor_functions import FunctionBuilder, at_least
 
-pytestmark = pytest.mark.filterwarnings("ignore:tasks reach 1 of")
 F32, I32, F16 = DType.F32, DType.I32, DType.F16
 CONTEXT = TensorContext(builtin_arch("ascend_910b"), "cpu_sim", {"t": 16, "n": 16})
 T, N = 3, 5
