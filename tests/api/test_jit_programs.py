@@ -189,6 +189,21 @@ def over_many_tiles(x: Tensor["t", 8, F32]):
     return x - np.mean(x, axis=0, keepdims=True), np.max(x), np.min(x)
 
 
+@on(draw(8, 8) / 3, draw(5, 6, 6))
+@jit
+def products_with_itself(x: Tensor[8, 8, F32], z: Tensor["t", 6, 6, F32]):
+    y, power = np.exp(x), tt.full(x.shape, 0.5)
+    for _ in tt.loop(3):
+        power[:] = np.tanh(power @ power) + x
+    return x @ x, x.T @ x.T, y @ y, z @ z, np.einsum("tab,tba->tab", z, z), power
+
+
+@on(RNG.permutation(8).astype(np.int32))
+@jit
+def entries_of_its_own_entries(table: Tensor[8, I32]):
+    return table[table], np.take_along_axis(table, table), table[table[table]] + table
+
+
 def flat(value: Any) -> list[np.ndarray]:
     """The arrays of a result, in order."""
     if isinstance(value, dict):
