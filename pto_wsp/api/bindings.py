@@ -22,7 +22,7 @@ from pto_wsp.ir.plan import BoundAxis, TaskPlan
 from pto_wsp.ir.rewrite import Canonical
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, evaluate, leaves, substitute, wrap_i64
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.run.bound import AT_RUN_TIME, Array, Bindings, ContractChecks, bind, check_axes
+from pto_wsp.run.bound import AT_RUN_TIME, Array, Bindings, ContractChecks, RunMemory, bind, check_axes
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 from pto_wsp.wording import nearest
@@ -112,7 +112,7 @@ class ProgramBindings:
                 shape = run_shape(self._plan, slot, sizes, values)
                 kept = self._scratch.get(slot)
                 if kept is None or kept.shape != shape:
-                    kept = self._scratch[slot] = np.empty(tensor.ref.shape if shape is None else shape, tensor.dtype.np)
+                    kept = self._scratch[slot] = RunMemory.made(tensor.ref.shape if shape is None else shape, tensor.dtype.np)
                 arrays[slot] = kept
 
 

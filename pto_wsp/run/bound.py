@@ -63,6 +63,15 @@ class Bindings:
 MADE = np.zeros(0, np.uint8)    # placeholder among the arrays for a tensor allocated in bodies
 
 
+class RunMemory(np.ndarray[Any, Any]):
+    """Memory of a tensor between tasks that a run made for itself: what it holds before a task writes it means nothing."""
+
+    @classmethod
+    def made(cls, shape: Sequence[int], dtype: np.dtype[Any]) -> RunMemory:
+        """Return memory for a tensor."""
+        return np.empty(shape, dtype).view(cls)
+
+
 def layout_of(array: Array) -> tuple[object, ...]:
     """Return an array's layout: address and read-only flag, shape, strides, dtype."""
     return array.__array_interface__["data"], array.shape, array.strides, array.dtype

@@ -30,7 +30,7 @@ from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.plan_walk import sizes_made, submits
 from pto_wsp.ir.scalar import Var
-from pto_wsp.run.bound import Array, Bindings
+from pto_wsp.run.bound import Array, Bindings, RunMemory
 from pto_wsp.run.failures import replay_text, task_name
 from pto_wsp.run.record import EdgeReason
 from pto_wsp.source import UNKNOWN, Span, argument_span
@@ -416,7 +416,7 @@ class Watch:
 
     def _is_undefined(self, bindings: Bindings, slot: int) -> bool:
         array = bindings.arrays[slot]
-        return (array is self._undefined.get(slot) and array.flags.c_contiguous and array.size > 0
+        return ((array is self._undefined.get(slot) or isinstance(array, RunMemory)) and array.flags.c_contiguous and array.size > 0
                 and bindings.groups.count(bindings.groups[slot]) == 1)
 
     def found(self, seed: int) -> Sanitized:

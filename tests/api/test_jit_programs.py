@@ -198,6 +198,21 @@ def products_with_itself(x: Tensor[8, 8, F32], z: Tensor["t", 6, 6, F32]):
     return x @ x, x.T @ x.T, y @ y, z @ z, np.einsum("tab,tba->tab", z, z), power
 
 
+@on(draw(5, 8))
+@jit
+def sides_that_never_run(x: Tensor["t", 8, F32]):
+    out = tt.zeros(x.shape)
+    for i in range(3):
+        with tt.when(i % 2 == 1):
+            out[:] = out + np.abs(x) * i
+            kept = tt.zeros(x.shape)
+            kept[:] = x
+        with tt.otherwise():
+            y = x * 2
+            out[:, :4] = y[:, 4:]
+    return out
+
+
 @on(RNG.permutation(8).astype(np.int32))
 @jit
 def entries_of_its_own_entries(table: Tensor[8, I32]):

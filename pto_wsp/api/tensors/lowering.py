@@ -5,6 +5,7 @@ Only what is not in a cache comes here: the passes and the emitter load when the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -13,7 +14,10 @@ from pto_wsp.api.program import Program
 from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
 from pto_wsp.api.tensors.tensor_workload import TensorWorkload
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import JitOptionError, MeshError, PassError, TensorTypeMismatchError, UnknownPassError
+from pto_wsp.check.coverage import check_coverage, unwritten_warnings
+from pto_wsp.check.unordered import check_unordered
+from pto_wsp.check.verdict import CheckList
+from pto_wsp.errors import JitOptionError, MeshError, PassError, TensorTypeMismatchError, UnknownPassError, raise_all
 from pto_wsp.ir.exchange import Array
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import Number
@@ -185,15 +189,33 @@ def _no_pass(name: object, names: Sequence[str]) -> UnknownPassError:
 def workload_of(planned: PlannedFunction, context: TensorContext, tensors: Mapping[str, Tensor]) -> TensorWorkload:
     """Return a function in tiled form as a workload on tensors, by the paths of parameters and the names of results."""
     emitted = emit(planned, context)
-    return TensorWorkload.of(emitted.workload(tensors), emitted.source, planned.plan)
+    return TensorWorkload.of(emitted.workload(tensors), emitted.source, planned.plan, covered(planned.function))
 
 
 def program_of(planned: PlannedFunction, options: JitOptions, arch: Arch,
                ranks: LocalArrays | None = None) -> tuple[Program, EmittedModule]:
     """Return the program of a function in tiled form, whose arrays and sizes each run binds."""
+<<<<<<< HEAD
     emitted = emit(planned, context_of(arch, options.target, {}, ranks))
+=======
+    covered(planned.function)
+    emitted = emit(planned, context_of(arch, options.target, {}))
+>>>>>>> 01686b26 (Prove that reads of tensors were written, and iterations of each apart)
     workload = emitted.workload()
     if options.schedule is not None:
         workload = workload.under(options.schedule)
     program: Program = workload.compile(options.target or DEFAULT_TARGET, arch=arch, **options.rest)
     return program, emitted
+
+
+def covered(function: TensorFunction) -> CheckList:
+    """Return what is proved of the writes of a function in tiled form; warn of reads of what perhaps nothing wrote.
+
+    Raises: W201 for iterations without an order that touch one element.
+    """
+    apart = check_unordered(function)
+    raise_all([finding.error for finding in apart if finding.error is not None])
+    findings, unwritten = check_coverage(function)
+    for text, span in unwritten_warnings(unwritten):
+        warnings.warn_explicit(text, UserWarning, span.file, span.line)
+    return CheckList((*findings, *apart))

@@ -12,13 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-import numpy as np
-
 from pto_wsp.api.bindings import run_shape
 from pto_wsp.api.program import Program
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.progress import is_visible, step
-from pto_wsp.run.bound import MADE, Array, Bindings, Number, alias_groups, layout_of
+from pto_wsp.run.bound import MADE, Array, Bindings, Number, RunMemory, alias_groups, layout_of
 from pto_wsp.run.interpreter import Interpreter
 from pto_wsp.run.native import Engine
 from pto_wsp.run.prints import run_text
@@ -128,7 +126,7 @@ class ProgramRuns:
     def _scratch(self, state: _RunState, slot: int, extents: tuple[int, ...]) -> tuple[Array, ArrayLayout]:
         kept = state.scratch.get(slot)
         if kept is None or kept[0].shape != extents:
-            array: Array = np.empty(extents, self.plan.tensors[slot].ref.dtype.np)
+            array: Array = RunMemory.made(extents, self.plan.tensors[slot].ref.dtype.np)
             kept = state.scratch[slot] = (array, layout_of(array))
         return kept
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pto_wsp.api.workload import Workload
 from pto_wsp.calls import user_calls
+from pto_wsp.check.verdict import CheckList
 from pto_wsp.doors import DisplayedText
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.schedule.tiling import TilePlan
@@ -11,22 +12,27 @@ from pto_wsp.schedule.tiling import TilePlan
 
 @user_calls()
 class TensorWorkload(Workload):
-    """A workload that was lowered from a function on whole tensors."""
+    """A workload that was lowered from a function on whole tensors.
 
-    __slots__ = ("_source_text", "plan")
+    `checks`: whether what is read of `tt.empty`, of memory between kernels and of results was written before, with a line for each.
+    """
+
+    __slots__ = ("_source_text", "checks", "plan")
 
     _source_text: str
+    checks: CheckList
     plan: TilePlan
 
     @classmethod
-    def of(cls, workload: Workload, source: str, plan: TilePlan) -> TensorWorkload:
-        """Return a workload with the text that it was made of, and the plan."""
+    def of(cls, workload: Workload, source: str, plan: TilePlan, checks: CheckList) -> TensorWorkload:
+        """Return a workload with the text that it was made of, the plan, and what is proved of its writes."""
         made = cls.__new__(cls)
         for name in Workload.__slots__:
             setattr(made, name, getattr(workload, name))
         made.schedule = workload.schedule
         made._source_text = DisplayedText(source)
         made.plan = plan
+        made.checks = checks
         return made
 
     def source(self) -> str:
@@ -34,4 +40,4 @@ class TensorWorkload(Workload):
         return self._source_text
 
     def _scheduled(self, schedule: Schedule) -> TensorWorkload:
-        return TensorWorkload.of(super()._scheduled(schedule), self._source_text, self.plan)
+        return TensorWorkload.of(super()._scheduled(schedule), self._source_text, self.plan, self.checks)

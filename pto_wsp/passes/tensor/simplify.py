@@ -100,7 +100,7 @@ def _folded_item(item: t.Item) -> Iterator[t.Item]:
                     break
                 if branch.condition != Const(False):
                     open_branches.append(replace(branch, body=_folded(branch.body)))
-            if not open_branches and _makes_nothing(otherwise):
+            if not open_branches:
                 yield from _folded(otherwise).items
             else:
                 yield flow.Choice(tuple(open_branches), _folded(otherwise))
@@ -110,11 +110,6 @@ def _folded_item(item: t.Item) -> Iterator[t.Item]:
             yield replace(item, body=_folded(body))
         case _:
             yield item
-
-
-def _makes_nothing(body: t.Body) -> bool:
-    """Tell whether a body makes no array, whose life its end would end."""
-    return not any(t.arrays_defined(leaf) for leaf in flow.leaves(body))
 
 
 # -- common values -----------------------------------------------------------------------------------------------------
