@@ -256,10 +256,13 @@ class _WritesBefore:
                    system: System) -> LinExpr:
         """Return the iteration of a loop that would write an element; the first where no place depends on the loop."""
         start, step = scope.linear(loop.start), loop.step
-        for place, (first, _, _) in zip(element, write.box, strict=True):
+        shape = write.shape if write.places is None else (write.places.shape[0], *write.shape[1:])
+        for place, (first, _, _), extent in zip(element, write.box, shape, strict=True):
             for leaf in s.leaves(first):
                 if isinstance(leaf, Element) and leaf.index == (loop.var,) and leaf.tensor.id in self._starts:
-                    return _row_of(leaf.tensor, place, self._starts[leaf.tensor.id], scope, bound, system)
+                    count, total = self._starts[leaf.tensor.id]
+                    if same(total, extent):
+                        return _row_of(leaf.tensor, place, count, scope, bound, system)
             at_start = scope.linear(first)
             bound[loop.var] = start + 1
             per_turn = scope.linear(first) - at_start
@@ -353,15 +356,15 @@ def _is_whole(box: Box, shape: Extents) -> bool:
                                           for (first, past, by), extent in zip(box, shape, strict=True))
 
 
-def _rows_of(body: Body) -> tuple[Mapping[int, Scalar], frozenset[int]]:
-    """Return the arrays with the starts that `rows_of` gives, with their number of rows, and the arrays with its places."""
-    starts: dict[int, Scalar] = {}
+def _rows_of(body: Body) -> tuple[Mapping[int, tuple[Scalar, Scalar]], frozenset[int]]:
+    """Return the arrays with the starts that `rows_of` gives, with their numbers of rows and of places, and the arrays with its places."""
+    starts: dict[int, tuple[Scalar, Scalar]] = {}
     places: set[int] = set()
     for statement in flow.leaves(body):
         match statement:
-            case Apply(op, results=(first, second)) if op == ROWS_OF:
+            case Apply(op, results=(first, second, *_)) if op == ROWS_OF:
                 places.add(first.id)
-                starts[second.id] = sub(second.shape[0], Const(1))
+                starts[second.id] = sub(second.shape[0], Const(1)), first.shape[0]
             case Put(ArrayView(target, ()), ArrayView(value, ()), None):      # kept in memory
                 if value.id in places:
                     places.add(target.id)
