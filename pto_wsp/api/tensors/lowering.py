@@ -195,12 +195,8 @@ def workload_of(planned: PlannedFunction, context: TensorContext, tensors: Mappi
 def program_of(planned: PlannedFunction, options: JitOptions, arch: Arch,
                ranks: LocalArrays | None = None) -> tuple[Program, EmittedModule]:
     """Return the program of a function in tiled form, whose arrays and sizes each run binds."""
-<<<<<<< HEAD
-    emitted = emit(planned, context_of(arch, options.target, {}, ranks))
-=======
     covered(planned.function)
-    emitted = emit(planned, context_of(arch, options.target, {}))
->>>>>>> 01686b26 (Prove that reads of tensors were written, and iterations of each apart)
+    emitted = emit(planned, context_of(arch, options.target, {}, ranks))
     workload = emitted.workload()
     if options.schedule is not None:
         workload = workload.under(options.schedule)

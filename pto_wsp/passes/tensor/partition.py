@@ -65,23 +65,6 @@ def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFuncti
     return PlannedFunction(replace(function, body=body), work.plan)
 
 
-<<<<<<< HEAD
-=======
-def with_operands_apart(body: Body) -> Body:
-    """Return a body in which no operation reads one view along different axes: of `x @ x` the second operand gets a step of its own."""
-    def apart(statement: Statement) -> Statement:
-        if not isinstance(statement, Apply) or isinstance(TABLE.get(statement.op), Elementwise):
-            return statement
-        match statement.operands:
-            case (ArrayView() as first, ArrayView() as second) if first == second:
-                return replace(statement, operands=(first, second.then(Permute(tuple(range(len(second.shape)))))))
-            case _:
-                return statement
-
-    return flow.rewrite_leaves(body, apart)
-
-
->>>>>>> 01686b26 (Prove that reads of tensors were written, and iterations of each apart)
 def group_facts(function: TensorFunction, plan: TilePlan) -> GroupFacts:
     """Return the facts that decide about the groups of a function."""
     return GroupFacts(users_of(function), bounds_of_symbols(function), again_in(plan))
