@@ -38,10 +38,11 @@ from pto_wsp.trace.workload.trace import axis
 if TYPE_CHECKING:
     from pto_wsp.api.builder import KernelBuilder
     from pto_wsp.api.compare import compare
+    from pto_wsp.api.compiling import load
     from pto_wsp.api.explore import explore
     from pto_wsp.api.jit import jit
     from pto_wsp.api.parse import parse
-    from pto_wsp.api.program import Program, load
+    from pto_wsp.api.program import Program
     from pto_wsp.api.ptoisa import ptoisa
     from pto_wsp.api.search import auto_schedule
     from pto_wsp.artifact.contents import Package

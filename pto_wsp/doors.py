@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from pto_wsp.api.compiling import Lowered
     from pto_wsp.api.finished_run import FinishedRun
     from pto_wsp.api.kernel_alone import KernelAlone
-    from pto_wsp.api.program import Lowered, Program
+    from pto_wsp.api.program import Program
     from pto_wsp.arch.model import Arch
     from pto_wsp.errors import PtoError
     from pto_wsp.ir import workload as wl
@@ -41,7 +42,7 @@ LATE_NAMES = {
     "Package": "pto_wsp.artifact.contents", "TilePlan": "pto_wsp.schedule.tiling", "Program": "pto_wsp.api.program",
     "auto_schedule": "pto_wsp.api.search", "capabilities": "pto_wsp.schedule.capability", "compare": "pto_wsp.api.compare",
     "explore": "pto_wsp.api.explore", "jit": "pto_wsp.api.jit",
-    "load": "pto_wsp.api.program", "parse": "pto_wsp.api.parse", "ptoisa": "pto_wsp.api.ptoisa", "timeline": "pto_wsp.view.timeline",
+    "load": "pto_wsp.api.compiling", "parse": "pto_wsp.api.parse", "ptoisa": "pto_wsp.api.ptoisa", "timeline": "pto_wsp.view.timeline",
     "workload_forms": "pto_wsp.schedule.capability",
 }
 
@@ -110,7 +111,7 @@ class DisplayedText(str, Displayed):
 
 def program_makers() -> tuple[Callable[..., Program], Callable[..., Lowered]]:
     """Return `compile_program` and `lower_program`: they load the compiler and everything that runs."""
-    from pto_wsp.api.program import compile_program, lower_program
+    from pto_wsp.api.compiling import compile_program, lower_program
 
     return compile_program, lower_program
 

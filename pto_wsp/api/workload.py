@@ -37,7 +37,8 @@ from pto_wsp.trace.workload.trace import Placed, place, stands_here, trace_workl
 from pto_wsp.wording import counted
 
 if TYPE_CHECKING:
-    from pto_wsp.api.program import Lowered, Program
+    from pto_wsp.api.compiling import Lowered
+    from pto_wsp.api.program import Program
     from pto_wsp.run.task_list import TaskList
 
 # what compile() takes as `passes`: a strategy, a list of names and Pass values, functions by the names of passes

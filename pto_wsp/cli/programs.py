@@ -12,8 +12,9 @@ from types import ModuleType
 from typing import TypeVar
 
 from pto_wsp import doors
+from pto_wsp.api.compiling import load
 from pto_wsp.api.kernel import Kernel
-from pto_wsp.api.program import Program, load
+from pto_wsp.api.program import Program
 from pto_wsp.api.workload import Workload, WorkloadFunction
 from pto_wsp.artifact.manifest import CheckEntry, Manifest, PackageManifest
 from pto_wsp.errors import CommandError, InternalError, PtoError

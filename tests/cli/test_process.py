@@ -16,8 +16,8 @@ import pytest
 
 from tests.cli.commands import MODEL
 
-LATE = {"jinja2", "ml_dtypes", "pydantic", "pycparser", "filelock", "pto_wsp.api.program", "pto_wsp.cli.programs", "pto_wsp.view.card",
-        "pto_wsp.targets", "pto_wsp.run", "pto_wsp.timing"}
+LATE = {"jinja2", "ml_dtypes", "pydantic", "pycparser", "filelock", "pto_wsp.api.compiling", "pto_wsp.api.program", "pto_wsp.cli.programs",
+        "pto_wsp.view.card", "pto_wsp.targets", "pto_wsp.run", "pto_wsp.timing"}
 
 
 def started(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
