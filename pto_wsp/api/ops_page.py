@@ -14,45 +14,13 @@ from pto_wsp.api.pto import OpFunction, members
 from pto_wsp.ir.dtype import DType
 from pto_wsp.npu.rules.operands import ON_CHIP
 from pto_wsp.npu.select.select import npu_form, npu_lacks
-from pto_wsp.ops.entries import (
-    axes,
-    broadcast,
-    cast,
-    compare,
-    create,
-    elementwise,
-    formulas,
-    functions,
-    index,
-    matmul,
-    movement,
-    quantize,
-    random,
-    reduce,
-    topk_steps,
-)
 from pto_wsp.ops.entry import CFunction, Operator, Spelling, Work
 from pto_wsp.ops.rounding import ALL, BITS, COMPUTED, FLOATS, INTEGERS, NUMBERS, STORAGE, print_dtypes
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, Op, RowReduce
-from pto_wsp.ops.table import FORMULAS
+from pto_wsp.ops.table import FAMILIES, FORMULAS
 from pto_wsp.ops.whole import Movement, TileFunction
 
 _GROUPS = {"floats": FLOATS, "integers": INTEGERS, "numbers": NUMBERS, "bits": BITS, "computed": COMPUTED, "storage": STORAGE, "all": ALL}
-
-_FAMILIES: Sequence[tuple[str, Sequence[Op], Sequence[Callable[..., object]]]] = (
-    ("Arithmetic", elementwise.ENTRIES, ()),
-    ("Functions", functions.ENTRIES, ()),
-    ("Comparison and choice", compare.ENTRIES, ()),
-    ("Arithmetic by row and by column", (), broadcast.FUNCTIONS),
-    ("Reductions", reduce.ENTRIES, ()),
-    ("Reductions by NumPy's and torch's names", (), tuple(formula.call for formula in axes.FORMULAS)),
-    ("Formulas of other operations", (), tuple(formula.call for formula in formulas.FORMULAS)),
-    ("Matrix product", matmul.ENTRIES, ()),
-    ("Movement", movement.ENTRIES, ()),
-    ("Order and place", index.ENTRIES, (*index.FUNCTIONS, *topk_steps.FUNCTIONS)),
-    ("New tiles", create.ENTRIES, (*create.FUNCTIONS, *(formula.call for formula in random.FORMULAS))),
-    ("Conversion", cast.ENTRIES, quantize.FUNCTIONS),
-)
 
 _HEAD = """# The operations of kernels
 
@@ -81,9 +49,9 @@ def ops_page() -> str:
     chip, lacking = print_dtypes(ON_CHIP), print_dtypes(tuple(dtype for dtype in ALL if dtype not in ON_CHIP))
     parts = [_HEAD.format(groups=groups, works=works, chip=chip, lacking=lacking)]
     documented = {name for name, function in members().items() if isinstance(function, OpFunction)} | _ALIASES.keys()
-    for title, entries, functions_of in _FAMILIES:
+    for title, entries, functions, formulas in FAMILIES:
         parts.append(f"## {title}\n")
-        calls = {function.__name__: function for function in functions_of}
+        calls = {function.__name__: function for function in (*functions, *(formula.call for formula in formulas))}
         docs = {entry.name: inspect.getdoc(calls.get(entry.name)) or entry.doc for entry in entries}     # the function documents both forms
         if entries:
             parts.append(_table([_row(entry, docs[entry.name]) for entry in entries]))

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -34,12 +34,34 @@ from pto_wsp.ops.entries import (
 from pto_wsp.ops.entries.formula import Formula
 from pto_wsp.ops.spec import Elementwise, Op
 
-ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *functions.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES,
-                           *movement.ENTRIES, *index.ENTRIES, *create.ENTRIES, *cast.ENTRIES)
-FORMULAS: tuple[Formula, ...] = (*axes.FORMULAS, *formulas.FORMULAS, *random.FORMULAS)
-FUNCTIONS: tuple[Callable[..., object], ...] = (
-    *create.FUNCTIONS, *broadcast.FUNCTIONS, *quantize.FUNCTIONS, *index.FUNCTIONS, *topk_steps.FUNCTIONS,
-    *(formula.call for formula in FORMULAS))
+
+class OpFamily(NamedTuple):
+    """A section of docs/ops.md: entries, functions of a kernel's body that are made of entries, and formulas."""
+
+    title: str
+    entries: Sequence[Op] = ()
+    functions: Sequence[Callable[..., object]] = ()
+    formulas: Sequence[Formula] = ()
+
+
+FAMILIES = (
+    OpFamily("Arithmetic", elementwise.ENTRIES),
+    OpFamily("Functions", functions.ENTRIES),
+    OpFamily("Comparison and choice", compare.ENTRIES),
+    OpFamily("Arithmetic by row and by column", functions=broadcast.FUNCTIONS),
+    OpFamily("Reductions", reduce.ENTRIES),
+    OpFamily("Reductions by NumPy's and torch's names", formulas=axes.FORMULAS),
+    OpFamily("Formulas of other operations", formulas=formulas.FORMULAS),
+    OpFamily("Matrix product", matmul.ENTRIES),
+    OpFamily("Movement", movement.ENTRIES),
+    OpFamily("Order and place", index.ENTRIES, (*index.FUNCTIONS, *topk_steps.FUNCTIONS)),
+    OpFamily("New tiles", create.ENTRIES, create.FUNCTIONS, random.FORMULAS),
+    OpFamily("Conversion", cast.ENTRIES, quantize.FUNCTIONS),
+)
+ENTRIES: tuple[Op, ...] = tuple(entry for family in FAMILIES for entry in family.entries)
+FORMULAS: tuple[Formula, ...] = tuple(formula for family in FAMILIES for formula in family.formulas)
+FUNCTIONS: tuple[Callable[..., object], ...] = tuple(
+    function for family in FAMILIES for function in (*family.functions, *(formula.call for formula in family.formulas)))
 TABLE: Mapping[str, Op] = MappingProxyType({entry.name: entry for entry in ENTRIES})
 _UFUNCS: Mapping[np.ufunc, Op] = MappingProxyType({
     **{op.ref: op for op in ENTRIES if isinstance(op, Elementwise) and isinstance(op.ref, np.ufunc)},
