@@ -22,6 +22,7 @@ from types import CodeType, FrameType, UnionType
 
 import numpy as np
 
+from pto_wsp.errors import CarriedValueError
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
@@ -209,6 +210,11 @@ class LoopCarried:
     name: str
     span: Span
     before: object
+
+    def refusal(self, kind: str, when: str, help: str, where: str = "") -> CarriedValueError:
+        """Return the error K109. `kind`: a loop or a branch, `where` it stands; `when`: in which runs of the body the old value is read."""
+        return CarriedValueError(f"`{self.name}` is read in a {kind}{where} and then assigned to", self.span,
+                                 found=f"a body that is traced once: `{self.name}` is read as it was before the {kind}, {when}", help=help)
 
 
 def held_by_names(frame: FrameType, kinds: UnionType) -> Mapping[str, object]:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import NoReturn
 
 from pto_wsp.calls import user_call
-from pto_wsp.errors import CarriedValueError, ConditionError, LoopBoundError, NumberError, SymbolicControlError
+from pto_wsp.errors import ConditionError, LoopBoundError, NumberError, SymbolicControlError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.item_bounds import most
 from pto_wsp.ir.scalar import print_scalar
@@ -113,10 +113,15 @@ def when(condition: object) -> KernelBranch:
                              expected="a comparison of scalars, e.g. n > 4", found=f"{type(condition).__name__}: {condition!r:.60}",
                              help="what is known while the body is traced is decided by a plain `if`")
     node = trace.number("`pto.when`", condition)
-    if not s.scalar_dtype(node).is_bool:
-        raise ConditionError("`pto.when` takes a condition, not a number", here(), expected="a comparison of scalars",
-                             found=print_scalar(node), help=f"compare it: {print_scalar(node)} != 0")
+    check_is_condition("`pto.when`", node)
     return KernelBranch(trace, node)
+
+
+def check_is_condition(call: str, node: s.Scalar) -> None:
+    """Raise T210 for a scalar that is a number, not a condition."""
+    if not s.scalar_dtype(node).is_bool:
+        raise ConditionError(f"{call} takes a condition, not a number", here(), expected="a comparison of scalars",
+                             found=print_scalar(node), help=f"compare it: {print_scalar(node)} != 0")
 
 
 @user_call("pto.otherwise")
@@ -179,5 +184,4 @@ def _check_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
                 f"held[:] = {name}; then held[:] = ... in it")
     else:
         help = (f"count with the loop's variable, or keep a [1, 1] buffer; a variable of the {kind}'s own takes another name")
-    raise CarriedValueError(f"`{name}` is read in a {kind} and then assigned to", carried.span,
-                            found=f"a body that is traced once: `{name}` is read as it was before the {kind}, {when}", help=help)
+    raise carried.refusal(kind, when, help)

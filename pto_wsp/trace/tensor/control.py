@@ -11,13 +11,14 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from pto_wsp.calls import user_call
-from pto_wsp.errors import CarriedValueError, ConditionError, TensorBodyError, TensorControlError
+from pto_wsp.errors import ConditionError, TensorBodyError, TensorControlError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.scalar import Const, print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, left_early, loop_names, takes_apart_otherwise
+from pto_wsp.trace.kernel.control import check_is_condition
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
 from pto_wsp.trace.tensor.value import TensorValue
 
@@ -128,9 +129,7 @@ def when(condition: object) -> ArrayBranch:
         raise ConditionError("`tt.when` takes a condition on scalars", here(), expected="a comparison of scalars, e.g. n > 4",
                              found=f"{type(condition).__name__}: {condition!r:.60}")
     node = trace.scalar("`tt.when`", condition)
-    if not s.scalar_dtype(node).is_bool:
-        raise ConditionError("`tt.when` takes a condition, not a number", here(), expected="a comparison of scalars",
-                             found=print_scalar(node), help=f"compare it: {print_scalar(node)} != 0")
+    check_is_condition("`tt.when`", node)
     return ArrayBranch(trace, node)
 
 
@@ -203,5 +202,4 @@ def _check_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
                 f"keep it in state, made before the {kind}: held = tt.zeros({name}.shape); held[:] = {name}; then held[:] = ... in it")
     else:
         help = f"count with the loop's variable, or keep a tensor of one element: {name} = tt.zeros((1,), DType.I32)"
-    raise CarriedValueError(f"`{name}` is read in a {kind} and then assigned to", carried.span,
-                            found=f"a body that is traced once: `{name}` is read as it was before the {kind}, {when}", help=help)
+    raise carried.refusal(kind, when, help)

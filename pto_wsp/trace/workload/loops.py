@@ -23,7 +23,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from pto_wsp.calls import user_call, user_calls
-from pto_wsp.errors import CarriedValueError, ConditionError, NumberError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.errors import ConditionError, NumberError, SymbolicControlError, WorkloadStructureError
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
@@ -149,10 +149,8 @@ def refuse_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
     Raises: K109 if `carried` names one.
     """
     if carried is not None:
-        raise CarriedValueError(f"`{carried.name}` is read in a {kind} of the workload and then assigned to", carried.span,
-                                found=f"a body that is traced once: `{carried.name}` is read as it was before the {kind}, {when}",
-                                help="compute it from the loop's variable, or keep it in a slot; a variable of the "
-                                     f"{kind}'s own takes another name")
+        raise carried.refusal(kind, when, "compute it from the loop's variable, or keep it in a slot; a variable of the "
+                                          f"{kind}'s own takes another name", " of the workload")
 
 
 def run_branch(keyword: str, body: Callable[[], object], *condition: object) -> None:
