@@ -45,8 +45,8 @@ ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
                                              "topk", "transpose", "where"}), "functions of tt"),
     "trace/tensor/protocols.py": (frozenset({"add", "argsort", "concat", "expand", "matmul", "maximum", "minimum", "pad", "reshape",
                                              "round", "topk", "transpose", "where"}), "functions and methods of NumPy"),
-    "trace/tensor/torch_functions.py": (frozenset({"argsort", "concat", "gather", "matmul", "relu", "reshape", "silu", "topk", "transpose",
-                                                   "where"}), "functions of torch"),
+    "trace/tensor/torch_functions.py": (frozenset({"argsort", "concat", "gather", "matmul", "pad", "relu", "reshape", "round", "silu",
+                                                   "topk", "transpose", "where"}), "functions of torch"),
     "trace/tensor/value.py": (frozenset({"round"}), "Python's round"),
     "tt/__init__.py": (frozenset({"cast", "topk"}), "functions of tt"),
 }
