@@ -14,7 +14,6 @@ from pto_wsp.ir.axes import Dense, DenseDyn, Ragged, Sparse
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.symbolic import Symbol, ceildiv, maximum, minimum
-from pto_wsp.ir.tensor import Injective, Monotone, Tensor
 from pto_wsp.ir.tensor_layout import Partial, Replicate, Shard, TensorLayout
 from pto_wsp.ir.tile import Tile
 from pto_wsp.schedule.calendar import Calendar
@@ -30,13 +29,14 @@ from pto_wsp.schedule.directives import (
     WindowMode,
 )
 from pto_wsp.schedule.schedule import Schedule
-from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.trace.kernel.annotations import Acc, Constexpr, In, InOut, Out, Scalar
 from pto_wsp.trace.workload.loops import P, slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.trace.workload.trace import axis
 
 if TYPE_CHECKING:
     from pto_wsp.api.builder import KernelBuilder
+    from pto_wsp.api.checked_types import CheckedTensor as Tensor
+    from pto_wsp.api.checked_types import Injective, Monotone, Tunable
     from pto_wsp.api.compare import compare
     from pto_wsp.api.compiling import load
     from pto_wsp.api.explore import explore
@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     from pto_wsp.trace.workload.collectives import all_to_all, allgather, allreduce, broadcast, halo, reduce_scatter, relayout
     from pto_wsp.trace.workload.moves import copy
     from pto_wsp.view.timeline import timeline
+else:
+    from pto_wsp.ir.tensor import Injective, Monotone, Tensor
+    from pto_wsp.schedule.tunable import Tunable
 
 __version__ = "0.1.0"
 

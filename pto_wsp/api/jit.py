@@ -16,7 +16,7 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any, NoReturn, cast, overload
+from typing import Any, Generic, NoReturn, TypeVar, cast, overload
 
 from pto_wsp import doors
 from pto_wsp.api.kernel import enclosing_names
@@ -41,11 +41,12 @@ from pto_wsp.trace.tensor.trace import is_tracing
 from pto_wsp.trace.tensor.traced import Traced, inline
 from pto_wsp.trace.workload.trace import is_tracing as is_tracing_workload
 
+Result = TypeVar("Result")      # what the body returns, as its annotation says: for type checkers
 _MOST_READY = 512      # layouts of arguments that are kept ready
 
 
 @user_calls(leave_out=("__call__", "card"))
-class JitFunction(doors.Displayed):
+class JitFunction(doors.Displayed, Generic[Result]):
     """A function on whole tensors: `f(x, w)` runs it, `f.plan(x, w)` shows how it is cut, `f.lower(plan)` is its workload."""
 
     def __init__(self, function: FunctionType, scope: Mapping[str, object], options: JitOptions) -> None:
@@ -65,16 +66,16 @@ class JitFunction(doors.Displayed):
         self._preparing = threading.Lock()
 
     # -- calls ---------------------------------------------------------------------------------------------------------
-    def __call__(self, /, *args: Any, plan: TilePlan | None = None, out: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, plan: TilePlan | None = None, out: Any = None, **kwargs: Any) -> Result:
         """Run the function on arrays; return its results as arrays of the kind of the first.
 
         `plan`: how it is cut, instead of by itself; `out`: the array, or a tuple of arrays, that the results are written to.
         Raises: T101, J101, J109, J201, R110, R113 and J122 for arguments that do not fit; the errors of all later steps.
         """
         if is_tracing():
-            return self._inlined(args, plan, out, kwargs)
+            return cast(Result, self._inlined(args, plan, out, kwargs))
         if is_on_arrays():      # in a body that runs as a NumPy program
-            return self._function(*args, **self._with_usual(args, kwargs))
+            return cast(Result, self._function(*args, **self._with_usual(args, kwargs)))
         try:
             values = self._values(args, kwargs, plan)
             reader = ArgumentReader()
@@ -84,7 +85,7 @@ class JitFunction(doors.Displayed):
             ready = self._ready.get(key)
             if ready is None:
                 ready = self._prepare(key, values, plan)
-            return ready.run(reader, [values[k] for k in self._scalar_places], out)
+            return cast(Result, ready.run(reader, [values[k] for k in self._scalar_places], out))
         except PtoError as problem:
             for error in (problem, *problem.others):
                 error.span = error.span or here()
@@ -220,7 +221,7 @@ class JitFunction(doors.Displayed):
         return {"out" if k == 0 else f"out_{k}": one if isinstance(one, Tensor) else Tensor(one) for k, one in enumerate(given)}
 
     def using(self, *, target: str | None = None, arch: object = None, schedule: object = None, plans: object = None,
-              **options: object) -> JitFunction:
+              **options: object) -> JitFunction[Result]:
         """Return the function with another target, arch or schedule, or further options of `compile`: threads=, check_finite=, …
 
         Raises: J121, C115 for values that are none.
@@ -308,17 +309,17 @@ def _given_tensors(tensors: Mapping[str, object]) -> dict[str, Tensor]:
 
 
 @overload
-def jit(function: Callable[..., Any], /) -> JitFunction: ...
+def jit(function: Callable[..., Result], /) -> JitFunction[Result]: ...
 
 
 @overload
 def jit(*, plans: str | None = None, target: str | None = None, arch: object = None, schedule: object = None,
-        **options: object) -> Callable[[Callable[..., Any]], JitFunction]: ...
+        **options: object) -> Callable[[Callable[..., Result]], JitFunction[Result]]: ...
 
 
 @user_call()
 def jit(function: Callable[..., Any] | None = None, /, *, plans: str | None = None, target: str | None = None, arch: object = None,
-        schedule: object = None, **options: object) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
+        schedule: object = None, **options: object) -> JitFunction[Any] | Callable[[Callable[..., Any]], JitFunction[Any]]:
     """Decorate a function on whole tensors. A call compiles it, once for each class of arguments, and runs it.
 
     `plans`: a folder of plans that `TilePlan.save` wrote; a call finds the plan of its function, arch and dtypes. `target`: cpu_sim or

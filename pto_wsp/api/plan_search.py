@@ -24,7 +24,7 @@ from pto_wsp.source import here
 _CUTS = ("tiles", "inner")      # keys whose entries are halved and doubled
 
 
-def find_plan(function: JitFunction, arrays: tuple[object, ...], arch: object, budget: int, *, overheads: bool) -> TilePlan:
+def find_plan(function: JitFunction[Any], arrays: tuple[object, ...], arch: object, budget: int, *, overheads: bool) -> TilePlan:
     """Return the plan with the fewest simulated cycles of at most `budget` plans; the default plan is the first.
 
     Raises: S111 for arguments other than arrays; the errors of planning and running the function.
@@ -58,7 +58,7 @@ def find_plan(function: JitFunction, arrays: tuple[object, ...], arch: object, b
     return best
 
 
-def simulated_cycles(function: JitFunction, arrays: tuple[object, ...], plan: TilePlan, *, overheads: bool = False) -> int:
+def simulated_cycles(function: JitFunction[Any], arrays: tuple[object, ...], plan: TilePlan, *, overheads: bool = False) -> int:
     """Return the cycles of a call with a plan, on copies of the arrays and the arch of the plan."""
     names = function.parameter_names
     copies: dict[str, Any] = {name: np.array(array) for name, array in zip(names, arrays, strict=False)}

@@ -467,7 +467,7 @@ def _result(trials: Trials, tried: list[Tried], values: Mapping[str, tuple[objec
 
 
 @overload
-def auto_schedule(what: JitFunction, *arrays: Any, arch: object = None, budget: int = 100, overheads: bool = False) -> TilePlan: ...
+def auto_schedule(what: JitFunction[Any], *arrays: Any, arch: object = None, budget: int = 100, overheads: bool = False) -> TilePlan: ...
 
 
 @overload
@@ -477,7 +477,7 @@ def auto_schedule(what: Workload | Callable[..., Workload], *, arch: object = No
 
 
 @user_call()
-def auto_schedule(what: JitFunction | Workload | Callable[..., Workload], *arrays: Any, arch: object = None, budget: int = 100,
+def auto_schedule(what: JitFunction[Any] | Workload | Callable[..., Workload], *arrays: Any, arch: object = None, budget: int = 100,
                   seed: int = 0, executor: Executor | None = None, bindings: Mapping[str, object] | None = None, overheads: bool = False,
                   progress: bool | None = None) -> AutoSchedule | TilePlan:
     """Return the schedule with the fewest simulated cycles that the search finds; it is never worse than the given one.

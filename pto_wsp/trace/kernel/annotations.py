@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from pto_wsp.calls import NoValues
 from pto_wsp.errors import KernelSignatureError, TensorSignatureError, raise_all
+from pto_wsp.ir.body_value import BodyValue
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import COMBINES, Param, Role, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.ir.tensor import Tensor
@@ -83,28 +84,28 @@ class ConstexprAnnotation:
 Annotation: TypeAlias = TileAnnotation | SizedTileAnnotation | TensorAnnotation | ScalarAnnotation | ConstexprAnnotation
 
 
-class In(NoValues):
+class In(NoValues, BodyValue):
     """`In[Tile[…]]` or `In[Tensor]`: the kernel reads the argument."""
 
     def __class_getitem__(cls, item: object) -> Annotation:
         return _memory(Role.IN, item)
 
 
-class Out(NoValues):
+class Out(NoValues, BodyValue):
     """`Out[Tile[…]]` or `Out[Tensor]`: the kernel writes the argument; elements it does not store keep their values."""
 
     def __class_getitem__(cls, item: object) -> Annotation:
         return _memory(Role.OUT, item)
 
 
-class InOut(NoValues):
+class InOut(NoValues, BodyValue):
     """`InOut[Tile[…]]` or `InOut[Tensor]`: the kernel reads and writes the argument; `InOut[Tensor["t", 64, DType.F32]]`: a `jit` does."""
 
     def __class_getitem__(cls, item: object) -> Annotation | TensorType:
         return item.writable() if isinstance(item, TensorType) else _memory(Role.INOUT, item)
 
 
-class Acc(NoValues):
+class Acc(NoValues, BodyValue):
     """`Acc[Tile[…]]`: what the kernel stores is added to what the argument holds; `Acc[Tile[…], "max"]` (min, prod) combines it otherwise.
 
     Tasks that accumulate into the same elements need no order: the parts are combined one after the other, in program order.
@@ -130,7 +131,7 @@ class Acc(NoValues):
         return TileAnnotation(Role.OUT, tile, how) if isinstance(tile, TileType) else SizedTileAnnotation(Role.OUT, tile, how)
 
 
-class Scalar(NoValues):
+class Scalar(NoValues, BodyValue):
     """`Scalar[dtype]`: a number that each task supplies."""
 
     def __class_getitem__(cls, item: object) -> Annotation:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass
 from types import MappingProxyType
-from typing import Any, ForwardRef, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, TypeAlias, get_args, get_origin
 
 import numpy as np
 
@@ -357,6 +357,7 @@ def _read(function: Callable[..., object], name: str, annotation: object, scope:
     except Exception as mistake:      # user code may raise anything; the exception is the finding
         return TensorSignatureError(f"{where} has an annotation that cannot be evaluated", span,
                                     found=f"{annotation}: {type(mistake).__name__}: {mistake}")
+    evaluated = _said_in(evaluated)
     if isinstance(evaluated, _KERNELS):
         return TensorSignatureError(f"{where} has an annotation of kernels", span, expected='Tensor["t", 64, DType.F32]',
                                     found=repr(evaluated))
@@ -377,11 +378,20 @@ def _evaluated(annotation: object, function: Callable[..., object], scope: Scope
     return eval(annotation, getattr(function, "__globals__", {}), inner)
 
 
+def _said_in(annotation: object) -> object:
+    """Return what of this package stands behind the type in `Annotated[np.ndarray, Tensor["t", 64, DType.F32]]`; others as they are."""
+    if get_origin(annotation) is not Annotated:
+        return annotation
+    behind = [one for one in get_args(annotation)[1:] if isinstance(one, (TensorType, ScalarAnnotation, *_KERNELS))]
+    return behind[0] if behind else get_args(annotation)[0]
+
+
 _DEEPEST = 8      # levels of classes in classes
 
 
 def _declared(annotation: Any, depth: int, scope: Scope) -> DeclaredType:
     """Return what an annotation says; classes whose fields are annotated and containers of one type say it of their parts."""
+    annotation = _said_in(annotation)
     if isinstance(annotation, TensorType | ScalarAnnotation):
         return DeclaredType(annotation)
     if depth >= _DEEPEST:
