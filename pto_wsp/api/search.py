@@ -1,7 +1,8 @@
 """Search for schedules: `auto_schedule`, its candidates and its result.
 
 Each tuned workload runs once; its recorded tasks are then simulated under every schedule. Executors with threads share that run. An
-executor with processes receives the pickled workload once and runs it once per process.
+executor with processes receives the pickled workload with each part of a batch and runs it once per process. What a lost worker was to
+simulate is simulated here: the result is the same.
 
 A small space is tried completely. In a large space every answer is first tried alone, then the helpful ones together, best first.
 After that, half of each batch is drawn at random and half is close to the best candidates so far. Batches do not depend on the
@@ -11,8 +12,9 @@ executor.
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
 from dataclasses import field
 from functools import lru_cache
 from typing import Any, overload
@@ -276,6 +278,7 @@ class Trials:
         self._bindings, self._arch, self._overheads, self._executor = bindings, arch, overheads, executor
         self._programs: dict[tuple[int, ...], Program | str] = {}
         self._packed: dict[tuple[int, ...], bytes] = {}
+        self._has_lost = False
 
     def ask(self, questions: tuple[Decision, ...]) -> None:
         """Set the questions that the answers of candidates refer to."""
@@ -292,20 +295,42 @@ class Trials:
             groups.setdefault(candidate.tuning, []).append(index)
         figures: dict[int, Figures] = {}
         self._begun = (batch, figures)
-        waiting: list[tuple[list[int], Future[list[Figures]]]] = []
-        for tuning, places in groups.items():
-            for part in _parts(places, 1 if self._executor is None else _PARTS):
-                if self._executor is None:
-                    for index in part:
-                        figures[index], = self._figures(tuning, [self.schedule(batch[index])])
+        waiting: dict[Future[list[Figures]], tuple[tuple[int, ...], list[int]]] = {}
+        try:
+            for tuning, places in groups.items():
+                for part in _parts(places, 1 if self._executor is None else _PARTS):
+                    schedules = [self.schedule(batch[index]) for index in part]
+                    if self._executor is not None:
+                        waiting[self._submit(self._executor, tuning, schedules)] = tuning, part
+                        continue
+                    for index, schedule in zip(part, schedules, strict=True):
+                        figures[index], = self._figures(tuning, [schedule])
                         self._look(figures[index])
-                else:
-                    waiting.append((part, self._submit(self._executor, tuning, [self.schedule(batch[index]) for index in part])))
-        for part, future in waiting:
-            for index, one in zip(part, future.result(), strict=True):
-                figures[index] = one
-                self._look(one)
+            for future in as_completed(waiting):
+                tuning, part = waiting[future]
+                for index, one in zip(part, self._result_of(future, tuning, [self.schedule(batch[index]) for index in part]), strict=True):
+                    figures[index] = one
+                    self._look(one)
+        finally:
+            for future in waiting:      # after Ctrl-C, no worker begins what nobody waits for
+                future.cancel()
         return self.finished()
+
+    def _result_of(self, future: Future[list[Figures]], tuning: tuple[int, ...], schedules: Sequence[Schedule]) -> list[Figures]:
+        """Return what a worker has found; what it was lost with is simulated in this process.
+
+        Raises: the errors of the workload.
+        """
+        try:
+            return future.result()
+        except PtoError:
+            raise
+        except Exception as problem:      # a broken pool, a killed worker of a cluster, a result that does not arrive
+            if not self._has_lost:
+                self._has_lost = True
+                said = f"{type(problem).__name__}: {problem}".rstrip(": ")
+                warnings.warn(f"auto_schedule: the executor has lost work, which is simulated in this process ({said:.200})", stacklevel=2)
+            return self._figures(tuning, schedules)
 
     def finished(self) -> list[Tried]:
         """Return the results of the last batch: those of all trials, or of fewer where Ctrl-C ended the batch."""
@@ -348,7 +373,7 @@ class Trials:
     def _submit(self, executor: Executor, tuning: tuple[int, ...], schedules: Sequence[Schedule]) -> Future[list[Figures]]:
         if isinstance(executor, ThreadPoolExecutor):
             self._figures(tuning, ())       # run here, because the threads share the program
-            return _submitted(executor, self._figures, tuning, schedules)
+            return self._submitted(executor, self._figures, tuning, schedules)
         if tuning not in self._packed:
             try:
                 self._packed[tuning] = pack(self._make(tuning), self._bindings)
@@ -357,16 +382,20 @@ class Trials:
                 refused.set_result([Figures(None, refused=problem.message)] * len(schedules))
                 return refused
         arch = "" if self._arch is None else self._arch.model_dump_json()
-        return _submitted(executor, figures_elsewhere, self._packed[tuning], arch, self._overheads,
+        return self._submitted(executor, figures_elsewhere, self._packed[tuning], arch, self._overheads,
                                [schedule.model_dump_json() for schedule in schedules])
 
-
-def _submitted(executor: Executor, function: Callable[..., list[Figures]], *args: object) -> Future[list[Figures]]:
-    try:
-        return executor.submit(function, *args)
-    except RuntimeError as problem:      # the executor is shut down, or a worker died
-        raise AutoScheduleError("the executor takes no work", here(), found=f"{type(executor).__name__}: {problem}",
-                                help="give one that is open: with ProcessPoolExecutor() as pool: auto_schedule(w, executor=pool)") from None
+    def _submitted(self, executor: Executor, function: Callable[..., list[Figures]], *args: object) -> Future[list[Figures]]:
+        try:
+            return executor.submit(function, *args)
+        except BrokenExecutor as problem:      # a worker has died: as if it had died later
+            lost: Future[list[Figures]] = Future()
+            lost.set_exception(problem)
+            return lost
+        except RuntimeError as problem:      # the executor is shut down
+            raise AutoScheduleError("the executor takes no work", here(), found=f"{type(executor).__name__}: {problem}",
+                                    help="give one that is open: with ProcessPoolExecutor() as pool: auto_schedule(w, executor=pool)"
+                                    ) from None
 
 
 def _parts(places: Sequence[int], n: int) -> list[list[int]]:
