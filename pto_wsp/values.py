@@ -194,8 +194,14 @@ def _get_state(self: Any) -> list[object]:
 
 
 def _set_state(self: Any, state: list[object]) -> None:
-    for f, value in zip(fields(self), state, strict=True):
-        _set(self, f.name, value)
+    names = _NAMES.get(type(self))
+    if names is None:
+        names = _NAMES[type(self)] = tuple(f.name for f in fields(self))
+    for name, value in zip(names, state, strict=True):
+        _set(self, name, value)
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}      # of the fields of classes that were read from a pickle
 
 
 if TYPE_CHECKING:

@@ -61,7 +61,7 @@ class JitFunction(doors.Displayed, Generic[Result]):
         self._scalars = self._signature.scalars
         self._scalar_places = tuple(k for k, dtype in enumerate(self._scalars) if dtype is not None)
         self._captured = CapturedNames(function)
-        self._known = KnownFunctions(function, options)
+        self._known = KnownFunctions(function, options, self._captured)
         self._ready: dict[object, ReadyCall | RankCall] = {}
         self._preparing = threading.Lock()
 

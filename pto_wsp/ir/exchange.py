@@ -170,7 +170,7 @@ def _library_of(value: object) -> _Library | None:
 def _unmasked(array: Array, given: object) -> Array | NotTaken:
     interface = getattr(given, "__array_interface__", None)
     masked = isinstance(interface, Mapping) and interface.get("mask") is not None
-    if masked or isinstance(array, np.ma.MaskedArray):
+    if masked or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):      # np.ma loads when it is first named
         return NotTaken("a masked array, whose mask would be lost", kind_of(given), "an array without a mask",
                         "x.filled(0) gives the masked elements a number; x.mask is an array of its own, of bools")
     return array

@@ -254,10 +254,21 @@ class TensorFunction(doors.Displayed):
 def span_of(start: Scalar, stop: Scalar) -> Scalar:
     """Return how far a slice reaches, in the form that says its limit if there is one."""
     span = sub(stop, start)
-    if isinstance(span, Const) or isinstance(stop, SymbolRef | Const):
+    if isinstance(span, Const) or limit_of(span) is not None or not _adds_block(stop):
         return span
     shorter = simplified(span)
     return span if limit_of(shorter) is None else shorter
+
+
+def _adds_block(stop: Scalar) -> bool:
+    """Tell whether min(size, ...) is a term of a sum."""
+    match stop:
+        case Binary(Op.ADD, lhs, rhs):
+            return _adds_block(lhs) or _adds_block(rhs)
+        case Binary(Op.MIN, Const(), _):
+            return True
+        case _:
+            return False
 
 
 def limit_of(extent: Scalar) -> int | None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pto_wsp.run.interpreter import Interpreter
 
 
+_UNREAD: Any = None
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Compiled:
     """What a target makes of a workload: the plan, what was found out about it, and what runs it (None: a package for a device).
@@ -32,7 +35,7 @@ class Compiled:
     What a program can do follows from these values: the methods below give what an ability needs, or raise R103 with what lacks.
 
     `unscheduled`: the plan before its passes, which another schedule starts from; `passes`: the user's own functions by the names of
-    the passes that they stand for.
+    the passes that they stand for. `later`: reads the workload and the unscheduled plan when one is first asked for; a run needs neither.
     """
 
     workload: wl.Workload
@@ -49,7 +52,24 @@ class Compiled:
     compile_time_ms: float
     from_cache: bool = False
     passes: Mapping[str, Callable[..., object]] = field(default_factory=dict)
+    later: Callable[[], tuple[wl.Workload, TaskPlan]] | None = None
     sent: np.ndarray[Any, Any] | None = None      # over MPI: the bytes that the last run sent from this rank to each rank
+
+    @classmethod
+    def read_later(cls, later: Callable[[], tuple[wl.Workload, TaskPlan]], **known: Any) -> Compiled:
+        """Return a program whose workload and unscheduled plan are read when one is first asked for."""
+        made = cls(workload=_UNREAD, unscheduled=_UNREAD, later=later, **known)
+        for name in ("workload", "unscheduled"):
+            object.__delattr__(made, name)
+        return made
+
+    def __getattr__(self, name: str) -> Any:      # of a field that is not set yet
+        if name not in ("workload", "unscheduled") or self.later is None:
+            raise AttributeError(name)
+        workload, unscheduled = self.later()
+        object.__setattr__(self, "workload", workload)
+        object.__setattr__(self, "unscheduled", unscheduled)
+        return getattr(self, name)
 
     def to_run(self) -> Engine | Interpreter:
         """Return what runs, and simulates, the plan in this process.

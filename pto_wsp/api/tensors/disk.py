@@ -10,6 +10,7 @@ import hashlib
 import io
 import pickle
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pto_wsp.api.program import Program
 from pto_wsp.api.tensors.runs import ProgramRuns
@@ -17,9 +18,11 @@ from pto_wsp.artifact.build import machine_key, package_key
 from pto_wsp.artifact.manifest import Manifest
 from pto_wsp.artifact.store import artifact_with, keep_record, record_of
 from pto_wsp.errors import CacheCorruptError, CacheFolderError
+from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.cpu_sim import engine_of
+from pto_wsp.trace.tensor.traced import Traced
 from pto_wsp.values import dataclass
 
 
@@ -46,10 +49,11 @@ def keep_program(key: str, known: KnownProgram) -> None:
         return
     wrapped, sizes = known.runs.program.wrapped_tensors
     parts = {"digest": compiled.manifest.digest, "known": (known.plan, known.inputs, known.outputs, known.symbols), "wrapped": wrapped,
-             "sizes": dict(sizes), "plan": compiled.plan, "unscheduled": compiled.unscheduled, "workload": compiled.workload,
+             "sizes": dict(sizes), "plan": compiled.plan,
              "arch": compiled.arch, "schedule": compiled.schedule, "options": compiled.options, "findings": compiled.findings}
     try:
-        keep_record(key, pickle.dumps(parts, protocol=5))
+        later = pickle.dumps((compiled.workload, compiled.unscheduled), protocol=5)
+        keep_record(key, pickle.dumps({**parts, "later": later}, protocol=5))
     except (CacheFolderError, pickle.PicklingError, TypeError, AttributeError):
         return
 
@@ -78,6 +82,38 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownTrace:
+    """What a call needs of a trace: the function without its body, and the structure of the results; the key of its program."""
+
+    program: str
+    function: TensorFunction
+    structure: object
+
+
+def keep_trace(key: str, program: str, traced: Traced) -> None:
+    """Write what a call needs of a trace, under a key of what the trace depends on; a folder that cannot be written keeps nothing."""
+    slim = replace(traced.function, params=(), constants=(), body=replace(traced.function.body, items=()))
+    try:
+        keep_record(key, pickle.dumps((program, slim, traced.structure), protocol=5))
+    except (CacheFolderError, pickle.PicklingError, TypeError, AttributeError):
+        return
+
+
+def find_trace(key: str) -> KnownTrace | None:
+    """Return what a call needs of a trace; None where there is no record of it.
+
+    Raises: C106 for a folder that others could have written.
+    """
+    data = record_of(key)
+    if data is None:
+        return None
+    try:
+        return KnownTrace(*_Unpickler(io.BytesIO(data)).load())
+    except Exception:      # as in `find_program`: a class of the user's own in the structure, too
+        return None
+
+
 def _program(parts: Mapping[str, object]) -> KnownProgram | None:
     values: dict[str, object] = dict(parts)
     plan = values["plan"]
@@ -90,8 +126,10 @@ def _program(parts: Mapping[str, object]) -> KnownProgram | None:
     root, manifest = found
     options = values["options"]
     engine = engine_of(root, manifest, plan, options, {})  # type: ignore[arg-type]
-    compiled = Compiled(workload=values["workload"], plan=plan, unscheduled=values["unscheduled"], target="cpu_sim",  # type: ignore[arg-type]
-                        arch=values["arch"], schedule=values["schedule"], options=options, findings=values["findings"],  # type: ignore[arg-type]
-                        runner=engine, artifact_dir=root, manifest=manifest, compile_time_ms=0.0, from_cache=True)
+    later = values["later"]
+    compiled = Compiled.read_later(
+        lambda: _Unpickler(io.BytesIO(later)).load(), plan=plan, target="cpu_sim", arch=values["arch"],  # type: ignore[arg-type]
+        schedule=values["schedule"], options=options, findings=values["findings"], runner=engine, artifact_dir=root, manifest=manifest,
+        compile_time_ms=0.0, from_cache=True)
     program = Program(compiled, values["wrapped"], sizes=values["sizes"])  # type: ignore[arg-type]
     return KnownProgram(ProgramRuns(program), *values["known"])  # type: ignore[misc]

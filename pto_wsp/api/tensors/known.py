@@ -27,8 +27,10 @@ from pto_wsp.ir.digest import tensor_digest
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.source import here
+from pto_wsp.trace.tensor.captured import CapturedNames
 from pto_wsp.trace.tensor.compiling import refuse_compiling
 from pto_wsp.trace.tensor.signature import BoundArguments
+from pto_wsp.trace.tensor.source_digest import source_digest
 from pto_wsp.trace.tensor.traced import Traced, trace_function
 from pto_wsp.values import dataclass
 
@@ -58,6 +60,11 @@ class ProgramCache:
         self._changing = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
 
+    def known(self, key: str) -> KnownProgram | None:
+        """Return the program of a key, if it is there."""
+        with self._changing:
+            return self._programs.get(key)
+
     def find(self, key: str, make: Callable[[], KnownProgram]) -> KnownProgram:
         """Return the program of a key; one thread makes it, others wait for it."""
         with self._changing:
@@ -86,8 +93,8 @@ PROGRAMS = ProgramCache()
 class KnownFunctions:
     """What was traced and compiled of one function with its options."""
 
-    def __init__(self, function: FunctionType, options: JitOptions) -> None:
-        self._function, self._options = function, options
+    def __init__(self, function: FunctionType, options: JitOptions, captured: CapturedNames) -> None:
+        self._function, self._options, self._captured = function, options, captured
         self._traced: OrderedDict[object, Traced] = OrderedDict()
         self._found: dict[object, ReadyFunction] = {}
         self._compiled: dict[str, CompiledCall] = {}
@@ -125,7 +132,11 @@ class KnownFunctions:
         key = (bound.key, captured, None if plan is None else plan.digest)
         ready = self._found.get(key)
         if ready is None:
-            ready = self._found[key] = self._made(bound, self.traced(bound, captured), plan)
+            source = self._source_key(bound, plan)
+            ready = None if source is None else self._found_on_disk(source, bound, plan)
+            if ready is None:
+                ready = self._made(bound, self.traced(bound, captured), plan, source)
+            self._found[key] = ready
         return ready
 
     def over_ranks(self, bound: BoundArguments, captured: tuple[object, ...], plan: TilePlan | None) -> RankCall:
@@ -151,7 +162,34 @@ class KnownFunctions:
                         inputs=names_used(program, emitted.parameters), results=results, running=threading.Lock(),
                         scalars=names_used(program, [emitted.spelled[symbol.name] for symbol in function.scalars]))
 
-    def _made(self, bound: BoundArguments, traced: Traced, plan: TilePlan | None) -> ReadyFunction:
+    def _source_key(self, bound: BoundArguments, plan: TilePlan | None) -> str | None:
+        """Return the key of a trace on the disk; None where the trace may differ in another process, or its program has no record."""
+        if self._options.plans is not None or not _has_record(self._options):
+            return None
+        source = source_digest(self._captured, bound.key)
+        arch = self.arch_of(plan).model_dump_json()
+        return None if source is None else disk.record_key(
+            _digest("trace", source, "" if plan is None else plan.digest, arch, *self._options.key()), portable=_is_portable(self._options))
+
+    def _found_on_disk(self, source: str, bound: BoundArguments, plan: TilePlan | None) -> ReadyFunction | None:
+        """Return the function whose trace and program another process has left; None if one of them is not there."""
+        trace = disk.find_trace(source)
+        if trace is None:
+            return None
+        record = disk.record_key(trace.program, portable=_is_portable(self._options))
+        known = PROGRAMS.known(trace.program) or disk.find_program(record)
+        if known is None:
+            return None
+        found = known
+        return self._ready(bound, Traced(trace.function, trace.structure), self.arch_of(plan), trace.program,
+                           PROGRAMS.find(trace.program, lambda: found))
+
+    def _ready(self, bound: BoundArguments, traced: Traced, arch: Arch, key: str, known: KnownProgram) -> ReadyFunction:
+        types = tuple(f"{leaf.path}: {leaf.type!r}" for leaf in bound.leaves)
+        self._compiled[key] = CompiledCall(types, self._options.target, arch.name, known.plan, known.runs.program)
+        return ReadyFunction(traced.function, traced.rebuild, known.runs, known.inputs, known.outputs, dict(known.symbols))
+
+    def _made(self, bound: BoundArguments, traced: Traced, plan: TilePlan | None, source: str | None) -> ReadyFunction:
         function = traced.function
         arch = self.arch_of(plan)
         if plan is None and self._options.plans is not None:
@@ -173,15 +211,23 @@ class KnownFunctions:
             return made
 
         known = PROGRAMS.find(key, make)
-        self._compiled[key] = CompiledCall(types, self._options.target, arch.name, known.plan, known.runs.program)
-        return ReadyFunction(function, traced.rebuild, known.runs, known.inputs, known.outputs, dict(known.symbols))
+        if source is not None:
+            disk.keep_trace(source, key, traced)
+        return self._ready(bound, traced, arch, key, known)
+
+
+def _has_record(options: JitOptions) -> bool:
+    """Tell whether programs are kept on the disk: they have a library, and the options do no more than compile."""
+    return options.target == DEFAULT_TARGET and options.rest.keys() <= _PLAIN_OPTIONS
+
+
+def _is_portable(options: JitOptions) -> bool:
+    return bool(options.rest.get("portable"))
 
 
 def _record_key(key: str, options: JitOptions) -> str | None:
-    """Return the key of the record on the disk; None for what has no library, and for options that do more than compile."""
-    if options.target != DEFAULT_TARGET or not options.rest.keys() <= _PLAIN_OPTIONS:
-        return None
-    return disk.record_key(key, portable=bool(options.rest.get("portable")))
+    """Return the key of the record on the disk; None where none is kept."""
+    return disk.record_key(key, portable=_is_portable(options)) if _has_record(options) else None
 
 
 def _check_passes(function: TensorFunction, plan: TilePlan | None, options: JitOptions, arch: Arch, bound: BoundArguments) -> None:

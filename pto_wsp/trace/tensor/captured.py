@@ -70,6 +70,11 @@ class CapturedNames:
         key = self._read()
         return self._read(again=True) or () if key is None else key
 
+    def values(self) -> Iterator[tuple[str, object, tuple[str, ...]]]:
+        """Yield each captured name with its value, and the attributes that are read of the value."""
+        for one in self._names or ():
+            yield one.name, one.value(), one.attributes
+
     def _read(self, *, again: bool = False) -> tuple[object, ...] | None:
         """Return the key, or None where a name stands for another function than when the names were found."""
         if self._names is None or again:
