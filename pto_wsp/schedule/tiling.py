@@ -41,7 +41,7 @@ from pto_wsp.schedule.tiling_names import FunctionNames, checked_entries
 from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
-from pto_wsp.wording import counted
+from pto_wsp.wording import counted, nearest
 
 Said: TypeAlias = Mapping[str, object]
 Place: TypeAlias = tuple[str, str, str]
@@ -310,17 +310,22 @@ def entries_read() -> Iterator[set[Place]]:
 def _chosen(plan: TilePlan, planner: Planner) -> TilePlan:
     """Return a plan with all choices of a planner.
 
-    Raises: J302 for entries by hand that no pass asks for: they would change nothing.
+    Raises: J302 for entries that no pass asks for: they would change nothing, and one of a saved plan is of a function that has changed.
     """
     with entries_read() as read:
         made = planner.choose(replace(plan, planner=None))
     if planner.reads_all:
         raise_all([_unread(entry, made) for entry in plan.entries
-                   if entry.by_hand and entry.key not in _READ_AT_ONCE and entry.place not in read])
+                   if entry.key not in _READ_AT_ONCE and entry.place not in read])
     return replace(made, planner=planner)
 
 
 def _unread(entry: PlanEntry, plan: TilePlan) -> PlanNameError:
+    if not entry.by_hand:
+        near = nearest(entry.name, [one.name for one in plan.entries if one.key == entry.key and one.name != entry.name])
+        return PlanNameError(f"{entry}, which the plan chose, matches nothing: the function has changed", here(),
+                             expected=f"an entry that a kernel asks for under `{entry.key}`",
+                             help=(f"did you mean {near}? " if near else "") + "f.plan(...) plans the function as it is now")
     others = [f"{one.axis} of {one.name}" for one in plan.entries if one.key == entry.key and one.axis and not one.by_hand]
     return PlanNameError(f"{entry} changes nothing", here(), found=f"no kernel asks for `{entry.key}` there",
                          expected=f"an axis that is there: {', '.join(others[:8])}" if others else None,

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pto_wsp.errors import InternalError, PlanConflictError, UnboundedAxisError
+from pto_wsp.errors import InternalError, PlanConflictError, PlanNameError, UnboundedAxisError
 from pto_wsp.ir import flow
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, minimum, print_scalar, sub
@@ -49,7 +49,9 @@ from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, grou
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.source import here
 from pto_wsp.values import dataclass
+from pto_wsp.wording import nearest
 
 
 def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
@@ -58,6 +60,11 @@ def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFuncti
     function = replace(function, body=with_tile_cuts(flow.rewrite_leaves(function.body, _with_two_views)))
     work = _Partition(function, planned.plan, context)
     body = work.divided(function.body)
+    saved = _chosen_groups(planned.plan)
+    if saved and not again_in(planned.plan) and not saved.items() <= work.made.items():     # chosen otherwise when the plan was saved
+        work = _Partition(function, planned.plan, context, follow=True)
+        body = work.divided(function.body)
+        _check_followed(saved, work.made, function)
     if again_in(planned.plan):
         function = replace(function, body=computed_again(replace(function, body=body), planned.plan))
         work = _Partition(function, planned.plan, context, marked=True)
@@ -151,8 +158,10 @@ class _Cluster:
 
 
 class _Partition:
-    def __init__(self, function: TensorFunction, plan: TilePlan, context: TensorContext, marked: bool = False) -> None:
+    def __init__(self, function: TensorFunction, plan: TilePlan, context: TensorContext, marked: bool = False,
+                 follow: bool = False) -> None:
         self.plan = plan
+        self.made: dict[str, tuple[str, ...]] = {}
         self._context = context
         self._users = users_of(function)
         self._bounds = bounds_of_symbols(function)
@@ -160,6 +169,7 @@ class _Partition:
         self._names = Names()
         self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside
         self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
+        self._followed = _chosen_groups(plan) if follow else {}
         self._by_hand = replace(plan, entries=tuple(entry for entry in plan.entries if entry.by_hand))
         self._apart: dict[str, Sequence[Item]] = {}      # of the body at hand: statements that could not join their group at once
         self._n_puts = Counter(one.target.array.id for one in statements_of(function.body.items) if isinstance(one, Put))
@@ -399,6 +409,9 @@ class _Partition:
     def _asked_by_name(self, statement: Statement) -> str:
         """Return the group that names what a statement makes: `x#2` by its whole name, else by `x`, which is every value of that name."""
         names = [array.name for array in _named(statement)]
+        for group, values in self._followed.items():
+            if any(name in values for name in names):
+                return group
         for wanted in (names, [name.partition("#")[0] for name in names]):
             for group, values in self._asked.items():
                 if any(name in values for name in wanted):
@@ -417,7 +430,8 @@ class _Partition:
         puts = [one.target.array for one in statements if isinstance(one, Put) and one.target.array.id not in part.group.local]
         alone = [array.name for array in dict.fromkeys(puts) if puts.count(array) == self._n_puts[array.id] and array.name not in values]
         fills = part.asked.endswith(_FILL)      # of memory that another kernel writes under the same name
-        self.plan = self.plan.with_choice("groups", name, "", (name,) if fills else tuple((*values, *alone) or (last,)), "")
+        self.made[name] = (name,) if fills else tuple((*values, *alone) or (last,))
+        self.plan = self.plan.with_choice("groups", name, "", self.made[name], "")
         return [_with_group(item, name) for item in part.items]
 
 
@@ -453,9 +467,34 @@ _WHOLE = 1 << 14      # elements along axes that may be whole in a task for the 
 
 
 def _asked_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
-    """Return the groups by hand. What this pass chose before is chosen again: a name stands for several writes, so entries say less."""
+    """Return the groups by hand."""
     return {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
             if entry.key == "groups" and entry.by_hand and isinstance(entry.value, tuple)}
+
+
+def _chosen_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
+    """Return the groups that this pass chose before: those of a plan that was saved, or that is used again."""
+    return {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
+            if entry.key == "groups" and not entry.by_hand and isinstance(entry.value, tuple)}
+
+
+def _check_followed(saved: Mapping[str, tuple[str, ...]], made: Mapping[str, tuple[str, ...]], function: TensorFunction) -> None:
+    """Check that a function is divided as a plan says that was saved.
+
+    Raises: J302 for a group or a value that the function does not have any more, J303 for values that cannot share a kernel any more.
+    """
+    known = [array.name for statement in statements_of(function.body.items) for array in _named(statement)]
+    for name, values in saved.items():
+        lost = next((value for value in values if value not in known and value not in made), None)
+        if lost is not None:
+            near = nearest(lost, known)
+            raise PlanNameError(f"the plan's group `{name}` matches nothing: the function computes no `{lost}`", here(),
+                                expected=f"one of {', '.join(dict.fromkeys(known))}",
+                                help=(f"did you mean {near}? " if near else "") + "f.plan(...) plans the function as it is now")
+        if made.get(name) != values:
+            raise PlanConflictError(f"the function is not divided as the plan's group `{name}` says", here(), expected=", ".join(values),
+                                    found=f"{', '.join(made[name])}" if name in made else f"kernels {', '.join(made)}",
+                                    help="f.plan(...) plans the function as it is now")
 
 
 def _named(statement: Statement) -> tuple[Array, ...]:
