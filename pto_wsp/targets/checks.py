@@ -18,6 +18,7 @@ from pto_wsp.check.deadlock import check_deadlock
 from pto_wsp.check.forms import contract_errors
 from pto_wsp.check.outputs import check_exact, check_outputs
 from pto_wsp.check.races.check import check_races, explicit_errors, false_order, unproved_warnings
+from pto_wsp.check.ranks import check_parts_written
 from pto_wsp.check.slots import slot_errors
 from pto_wsp.check.verdict import Finding
 from pto_wsp.errors import raise_all
@@ -40,7 +41,8 @@ def check_plan(lowered: TaskPlan, plan: TaskPlan, arrays: Mapping[int, np.ndarra
     lanes = {task.site: task.lane for task in submits(plan)} if TaskField.LANE in plan.rules.columns else {}
     races = check_races(replace(lowered, structure=plan.structure), arrays, lanes)
     findings = (*check_bounds(plan), *check_outputs(lowered, arrays), *check_deadlock(plan), *races.findings, *false_order(lowered),
-                *intermediate_memory(plan, intermediates, arch), *(check_exact(lowered, arrays) if exact else ()))
+                *check_parts_written(plan, intermediates), *intermediate_memory(plan, intermediates, arch),
+                *(check_exact(lowered, arrays) if exact else ()))
     raise_all([finding.error for finding in findings if finding.error is not None])
     if not plan.infer:
         raise_all(explicit_errors(races))

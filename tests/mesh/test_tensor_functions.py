@@ -64,9 +64,11 @@ def test_on_plain_arrays_collectives_are_nothing() -> None:
     assert np.allclose(layer.reference(*arrays), layer.python(*arrays), atol=1e-6)
 
 
-@pytest.mark.parametrize("p", [2, 3])
-def test_a_loop_over_a_cut_dimension_runs_on_each_rank_over_its_own_positions(p: int) -> None:
-    arguments = [Tensor(drawn(4, 8, 8) / 4, layout=sharded(0, 3, "x")) for _ in range(3)]
+@pytest.mark.parametrize(("p", "whole"), [(2, False), (3, False), (2, True)])
+def test_a_loop_over_a_cut_dimension_runs_on_each_rank_over_its_own_positions(p: int, whole: bool) -> None:
+    """Of what is whole, k and v, an iteration picks the place that it is over all ranks."""
+    arrays = np.random.default_rng(p).standard_normal((3, 4, 8, 8)).astype(np.float32)
+    arguments = [Tensor(one, layout=replicated(3) if whole and k else sharded(0, 3, "x")) for k, one in enumerate(arrays)]
     found = attention.using(mesh=Mesh(x=p), target="interp")(*arguments)
     np.testing.assert_allclose(np.asarray(found), attention.python(*map(np.asarray, arguments)), rtol=1e-5, atol=1e-6)
     assert found.layout == sharded(0, 3, "x")
@@ -185,3 +187,16 @@ def test_what_does_not_fit_is_refused(change: Any, code: str) -> None:
         change()
     assert caught.value.code == code, caught.value
 
+
+
+def test_a_mean_along_a_cut_dimension_divides_by_the_whole_extent() -> None:
+    @jit
+    def norm(x, g):
+        rows = allreduce(np.mean(x * x, axis=-1, keepdims=True))
+        return x / np.sqrt(rows + 1e-6) * g, allreduce(np.mean(x, axis=1)), allreduce(np.sum(x))
+
+    arguments = (Tensor(drawn(4, 10), layout=sharded(1, 2, "x")), Tensor(drawn(10), layout=replicated(1)))
+    found = norm.using(mesh=Mesh(x=3), target="interp")(*arguments)
+    for one, other in zip(found, norm.python(*map(np.asarray, arguments)), strict=True):
+        np.testing.assert_allclose(np.asarray(one), other, rtol=1e-5, atol=1e-6)
+    assert [one.layout for one in found] == [sharded(1, 2, "x"), replicated(1), replicated(0)]

@@ -47,7 +47,7 @@ def steps(x, up, down):
 
 
 def check(function, *arguments: Tensor) -> None:
-    there = function.using(mesh=mesh, comm=comm, target=target, peer_timeout=20)(*arguments)
+    there = function.using(mesh=mesh, comm=comm, target=target, peer_timeout=80)(*arguments)
     one = function.using(mesh=mesh, target=target)(*arguments)
     mine = cuts_of(one.shape, one.layout, mesh, comm.rank)
     np.testing.assert_array_equal(np.asarray(there)[mine], np.asarray(one)[mine])
