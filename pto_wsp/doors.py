@@ -159,7 +159,7 @@ def check_recorded(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> No
 
 
 def watch() -> type[Watch]:
-    """Return what a sanitized run has beside its record."""
+    """Return the class that records the accesses of a sanitized run, beside the run's record of tasks."""
     from pto_wsp.run.sanitize import Watch
 
     return Watch

@@ -35,7 +35,7 @@ _SCALARS = (int, float, str, bool, NoneType)
 
 
 class FieldSpec:
-    """What a field declares: its default, the bounds of its values, and what it is."""
+    """The declaration of a field: its default, the bounds of its values, and its description."""
 
     __slots__ = ("default", "default_factory", "description", "discriminator", "ge", "gt", "le", "strict")
 

@@ -58,7 +58,7 @@ class Kernel(KernelNamed, doors.Displayed):
 
     @classmethod
     def of_ir(cls, ir: KernelIR) -> Kernel:
-        """Return a kernel of IR that is known to be as a trace gives it."""
+        """Return a kernel with the given IR, which must satisfy the rules of a traced kernel."""
         made = cls.__new__(cls)
         params = tuple(KernelParam(param.name, annotation_of(param), param.span) for param in ir.params)
         made._definition = KernelDef(_no_body, ir.name, params, ir.span, ir.bodies, ir=ir)

@@ -382,12 +382,12 @@ class Program(doors.Displayed):
 
     @property
     def compiled(self) -> Compiled:
-        """What the target made of the workload: plan, options, findings, and what runs it."""
+        """The result of compiling: plan, options, findings, and the engine."""
         return self._compiled
 
     @property
     def scratch(self) -> Mapping[int, tuple[Scalar, ...]]:
-        """The tensors that only hand values from task to task, by slot: the extents that each run gives them, () where they are fixed."""
+        """The tensors that only pass values between tasks, by slot, with the extents that each run computes; () for fixed extents."""
         return {slot: self._given.sizes.get(slot, ()) for slot, tensor in enumerate(self._wrapped)
                 if tensor is not None and tensor.intermediate and not self.plan.tensors[slot].fresh}
 

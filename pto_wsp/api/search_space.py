@@ -166,7 +166,7 @@ class Draw:
         return candidates
 
     def all(self) -> list[Candidate]:
-        """Return all candidates of a small space, beginning with the one that changes nothing."""
+        """Return all candidates of a small space; the first candidate is the unchanged schedule."""
         prefixes: list[list[int]] = [[]]
         for width in self._widths:
             prefixes = [[*begun, index] for begun in prefixes for index in range(width)]

@@ -43,7 +43,7 @@ _OTHER_RESULTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A C compiler: its command, and a fingerprint that identifies it without running it."""
+    """A C compiler: its command, and a fingerprint that identifies the compiler without running it."""
 
     command: tuple[str, ...]
     fingerprint: str

@@ -92,7 +92,7 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
         return visit(item.body, state)
 
     def apart(parts: tuple[Body, ...], state: State, called: str) -> State:
-        """Parts without an order: none may read what another one sets; behind them all, a slot that one part alone sets is known."""
+        """Check unordered parts: no part may read a slot that another part sets; a slot that a single part sets is defined after all."""
         sets = [slots_set(part) for part in parts]
         end = dict(state)
         for number, part in enumerate(parts):

@@ -40,7 +40,7 @@ def own_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look found. `status`: ok, warn or fail; `advice`: what to do."""
+    """The result of inspecting one thing. `status`: ok, warn or fail; `advice`: the remedy."""
 
     status: str
     what: str

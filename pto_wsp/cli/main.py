@@ -305,7 +305,7 @@ def cache_size(json: Json = False) -> None:
 
 @cache.command("verify")
 def cache_verify(json: Json = False) -> None:
-    """Hold every file against its checksum; exit code 1 where one differs."""
+    """Compare every file of the cache with its checksum; exit code 1 if a file differs."""
     with working("verifying the cache", json):
         card, found = doors.late_module("pto_wsp.cli.cache").verified()
     show(card, json)

@@ -79,7 +79,7 @@ class StreamRotation:
 
 @dataclass(slots=True)
 class Token:
-    """A sent token: the node whose completion is its arrival, and its payload."""
+    """A token in a channel: its payload, and the node of the record whose completion is the token's arrival."""
 
     node: int
     payload: tuple[int | None, ...]     # None: unknown, when processes run without their tasks

@@ -36,8 +36,10 @@ class Family(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A float format: significant digits, the exponent of its smallest normal number, its largest finite number, and whether it has
-    infinities (else NaN stands for what lies beyond)."""
+    """A float format: significant digits, exponent of the smallest normal number, largest finite number, and whether it has infinities.
+
+    A format without infinities has NaN for every larger number.
+    """
 
     digits: int
     low: int

@@ -21,7 +21,7 @@ class Names:
         self._counts: dict[str, int] = {}     # the last variant of each name that is known to be taken
 
     def take(self, wanted: str) -> str:
-        """Return `wanted`, or its first unused variant if it is taken, and take it."""
+        """Reserve and return `wanted`, or its first unused variant if the name is reserved already."""
         name, count = wanted, self._counts.get(wanted, 1)
         while name in self._taken:
             count += 1

@@ -54,10 +54,10 @@ class FixedExtent:
 
 @dataclass(frozen=True, slots=True)
 class TensorSlot:
-    """A tensor that the orchestrator is given. `scalars`: it reads elements of it itself. `allocated`: it is not given it, it makes it.
+    """A tensor of the plan. `scalars`: the orchestrator reads elements of the tensor. `allocated`: the orchestrator allocates the tensor.
 
-    `fresh`: a `Fresh` of the plan makes it, each time another one. `kept`: what tasks write into it counts in a window of bytes.
-    `fixed`: dimensions that are bound with the extents declared.
+    `fresh`: a `Fresh` of the plan allocates another tensor at each execution. `kept`: bytes that tasks write to the tensor count in a
+    window of bytes. `fixed`: dimensions that must be bound with the declared extents.
     """
 
     ref: TensorRef
@@ -70,7 +70,7 @@ class TensorSlot:
     fixed: tuple[FixedExtent, ...] = ()
 
     def is_between_tasks(self, intermediates: Set[int]) -> bool:
-        """Tell whether it only hands values from task to task: one that nobody reads is a result, one that nobody writes is given."""
+        """Tell whether tasks both write and read the tensor. A tensor without readers is a result; a tensor without writers is an input."""
         return self.fresh or (self.ref.id in intermediates and (self.reads or self.scalars) and self.writes)
 
 

@@ -384,7 +384,7 @@ def has_scalar(value: object) -> bool:
 
 
 def tensors_read(*values: object) -> tuple[object, ...]:
-    """Return the tensors that symbolic values read, so that results keep them alive."""
+    """Return the tensors that symbolic values read; a result that holds such a value keeps these tensors alive."""
     return tuple(held for value in values if isinstance(value, Symbolic) for held in value.holds)
 
 

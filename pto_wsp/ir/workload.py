@@ -169,7 +169,7 @@ def waiting(item: Item) -> Iterator[Task | WorkloadSend]:
 
 
 def evaluated(item: Item) -> tuple[object, ...]:
-    """Return what an item evaluates itself, in the order in which it does: scalars, and nodes that hold them."""
+    """Return the scalars, and the nodes that hold scalars, that an item evaluates itself, in the order of evaluation."""
     if isinstance(item, Do):
         return (item.leaf.index, item.leaf.args) if isinstance(item.leaf, Task) else ()
     return tuple(scalar for each in evaluations(item) for scalar in each.scalars)

@@ -43,9 +43,9 @@ class Neutral:
 
 
 class Fill(Enum):
-    """What the lanes of a short tile behind its end must hold where an op reads them, so that they change no element that is kept.
+    """The value that an op requires in the lanes of a short tile past its valid part, so that no element of the result depends on them.
 
-    NONE: anything. VALID: the op is told how many entries count. REFUSED: no number helps.
+    NONE: any value. VALID: the op receives the number of valid elements. REFUSED: no value works.
     """
 
     NONE = "anything"

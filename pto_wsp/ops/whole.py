@@ -136,7 +136,7 @@ class CCall:
 
 @dataclass(frozen=True, slots=True)
 class IndexFault:
-    """An index that is out of bounds: its row and column in its tile, its value, and the extent that it had to be less than."""
+    """An index out of bounds: its row and column in the tile of indices, its value, and the exclusive upper bound of valid indices."""
 
     row: int
     col: int

@@ -10,10 +10,10 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What passes are given beside the plan. `cache_bytes`: of the caches that the code will run with, None where nobody knows.
+    """The inputs of plan passes besides the plan. `cache_bytes`: the size of the CPU's caches, None if it is unknown.
 
-    `enforced`: the part of the schedule that the target enforces, None for all of it; `overheads`: what submitting, dispatching and
-    retiring a task costs an AICPU is counted; `intermediates`: the ids of tensors that hold results between tasks.
+    `enforced`: the part of the schedule that the target enforces, None for all of it; `overheads`: count the cycles in which an AICPU
+    submits, dispatches and retires tasks; `intermediates`: the ids of tensors that hold results between tasks.
     """
 
     schedule: Schedule

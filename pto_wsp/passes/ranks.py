@@ -46,7 +46,7 @@ class Ranks:
                 return tuple(f"link {way} {name}" for name, _ in self.mesh for way in ("up", "down"))
 
     def link(self, on: OnRank) -> tuple[s.Scalar, tuple[Check, ...]]:
-        """Return the number of the link that a copy takes, of those that leave its source; and the check that there is one."""
+        """Return the number of the link that a copy takes, among the links of its source rank, and the check that such a link exists."""
         assert on.source is not None
         if self.links.topology == "all":
             return on.rank, ()

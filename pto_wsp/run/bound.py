@@ -64,7 +64,7 @@ MADE = np.zeros(0, np.uint8)    # placeholder among the arrays for a tensor allo
 
 
 class RunMemory(np.ndarray[Any, Any]):
-    """Memory of a tensor between tasks that a run made for itself: what it holds before a task writes it means nothing."""
+    """Memory that a run allocates for a tensor between tasks; its contents are undefined until a task writes them."""
 
     @classmethod
     def made(cls, shape: Sequence[int], dtype: np.dtype[Any]) -> RunMemory:

@@ -98,11 +98,11 @@ class Engine:
         self._tensors = None if self._tensors is None else self._tensors[:3]
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
-        """Make the tasks, or reuse those of the last run if nothing they depend on has changed, and run them all.
+        """Enumerate the tasks and run them; if no input of the enumeration has changed, reuse the tasks of the last run.
 
-        Raises: R101 for a failed task, R105 for a task that computed NaN or infinity (check_finite); R104 for a failed check and W205 for
-        a task with overlapping outputs (then no task has run, except before a wait or in a stream longer than a record; the error of a
-        check says so); R201, R202 and R203 for what a sanitized run finds.
+        Raises: R101 for a failed task, R105 for a task that computed NaN or infinity (check_finite); R104 for a failed check and W205 for a
+        task with overlapping outputs (then no task has run, except before a wait or in a stream longer than a record; the error of a check
+        says so); R201, R202 and R203 for what a sanitized run finds.
         """
         if self._watch is not None and order_seed == 0:
             order_seed = self._watch.new_seed()

@@ -27,7 +27,7 @@ RECORD_BYTES = 128         # bytes charged for a value beside its elements: PTO_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """One printed value: its task (by call and indices), its print statement, its shape, and the elements kept."""
+    """A printed value: the task (call and indices), the print statement, the shape, and the elements that are kept."""
 
     task: int
     site: int

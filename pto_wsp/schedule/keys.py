@@ -37,7 +37,7 @@ _ASKED = {builtins.hash: "hash", builtins.id: "id"}
 
 
 def process_number(function: object) -> str:
-    """Return "hash" or "id" if a function, or one that it names in its own module, names that builtin or `__hash__`; "" otherwise."""
+    """Return "hash" or "id" if a function, or a function of its module that it names, names that builtin or `__hash__`; else ""."""
     todo, seen = [function], set[int]()
     while todo:
         each = todo.pop()

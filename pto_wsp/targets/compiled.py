@@ -30,12 +30,12 @@ _UNREAD: Any = None
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Compiled:
-    """What a target makes of a workload: the plan, what was found out about it, and what runs it (None: a package for a device).
+    """A workload compiled for a target: its plan, the findings of the checks, and the engine of the plan (None: a package for a device).
 
-    What a program can do follows from these values: the methods below give what an ability needs, or raise R103 with what lacks.
+    The methods below return what a use of the program needs, or raise R103 with what is missing.
 
-    `unscheduled`: the plan before its passes, which another schedule starts from; `passes`: the user's own functions by the names of
-    the passes that they stand for. `later`: reads the workload and the unscheduled plan when one is first asked for; a run needs neither.
+    `unscheduled`: the plan before its passes, from which another schedule starts; `passes`: the user's functions, by the names of the
+    passes that they replace; `later`: reads the workload and the unscheduled plan at their first use, because a run needs neither.
     """
 
     workload: wl.Workload

@@ -122,7 +122,7 @@ def check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[
 
 
 def enforced_part(schedule: Schedule, target: str) -> Schedule:
-    """Return the schedule without what the target does not enforce: that is recorded, and the plan says nothing of it."""
+    """Return the schedule without the directives that the target only records; the plan contains nothing of those."""
     return schedule.keeping([name for name, support in supports(target).items() if support.capability is Capability.ENFORCED])
 
 

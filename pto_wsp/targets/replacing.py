@@ -62,7 +62,7 @@ def find_step(target: str, steps: tuple[AnyPass, ...], name: object) -> AnyPass:
 
 @contextmanager
 def blaming(runner: Runner) -> Iterator[None]:
-    """Report what fails behind functions of the user's own as theirs: their IR is such that stages behind the passes cannot take it.
+    """Report failures of later stages as failures of the user's replacement passes, whose IR the stages may not accept.
 
     Raises: C113.
     """
@@ -78,7 +78,7 @@ def blaming(runner: Runner) -> Iterator[None]:
 
 
 def text_key(key: str, files: Mapping[str, str]) -> str:
-    """Return the key of an artifact that the user's own passes had a part in: by its whole text, beside what else it is made from."""
+    """Return the cache key of an artifact that replacement passes took part in: a digest of the generated files and of the usual inputs."""
     digest = hashlib.sha256(f"{key}\0text of passes that are not the package's".encode())
     for name, text in sorted(files.items()):
         for part in (name, text):

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CompileRequest:
-    """A workload in canonical form, its schedule, and what compile() was told.
+    """A request to compile: a workload in canonical form, its schedule, and the checked options of compile().
 
-    `enforced`: the part of the schedule that the target enforces; `recorded`: the directives that it does not; `arrays`: the data of
-    tensors that the workload was written with, by the id of their TensorRef; `intermediates`: the ids of those that hold results
-    between tasks; `unsized`: the ids of those whose shape only a run knows; `runner`: runs all passes; `dumps`: where they are
-    written, by file; `started`: by the clock, in seconds.
+    `enforced`: the part of the schedule that the target enforces; `recorded`: the directives that it does not enforce; `arrays`: the data
+    of tensors that the workload was written with, by the id of their TensorRef; `intermediates`: the ids of tensors that hold results
+    between tasks; `unsized`: the ids of tensors whose shape is known only in a run; `runner`: runs all passes; `dumps`: texts of passes, by
+    file; `started`: the time when compile() began, in seconds.
     """
 
     target: str

@@ -153,7 +153,7 @@ class KernelTable(Sequence[KernelStats]):
 
 
 class RunFigures(Protocol):
-    """The figures that say what bounds a run; `Stats` has them, and says what they are."""
+    """The figures that tell what bounds a run; the attributes are documented at `Stats`."""
 
     @property
     def task_count(self) -> int:
@@ -192,7 +192,7 @@ class RunFigures(Protocol):
 
     @property
     def shared_pools(self) -> tuple[PoolStats, ...]:
-        """Each pool; one of all executors where none are known."""
+        """The pools; a single pool of all executors if the run has no pools."""
         ...
 
     @property

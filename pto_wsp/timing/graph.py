@@ -70,9 +70,9 @@ class Regions:
         return "" if edge.arg < 0 else self._plan.tensors[self._task(edge.target).places[edge.arg & 0xFFFF].slot].ref.shown
 
     def regions_of(self, task: int) -> tuple[TaskRegion, ...]:
-        """Return what a task uses of its tensors, in the order of its memory parameters; nothing once the record holds another run.
+        """Return the regions of tensors that a task uses, in the order of its memory parameters; empty once the record holds another run.
 
-        Tensors that bodies make are left out where the place in the tensor does not follow from the task's indices.
+        Tensors that bodies make are left out if the region does not follow from the task's indices.
         """
         if self._recorder is None or self._bindings is None or self._recorder.generation != self._generation:
             return ()
@@ -283,9 +283,9 @@ class RunGraph(Displayed):
         return EdgeList(self, tuple(self.edges.out_of(find_task(self._names, task))))
 
     def why(self, first: TaskLike, second: TaskLike) -> EdgeList:
-        """Return why `second` comes after `first`: the edge between them, or a shortest chain of edges; empty if nothing orders them.
+        """Return why `second` comes after `first`: the edge between them, or a shortest chain of edges; empty if the tasks are unordered.
 
-        Raises: R112 for a task that there is not.
+        Raises: R112 for an unknown task.
         """
         start, goal = find_task(self._names, first), find_task(self._names, second)
         after: dict[int, Edge] = {}        # task -> its first edge on a shortest path to the goal

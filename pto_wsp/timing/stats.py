@@ -121,7 +121,7 @@ class Stats(Displayed):
 
     @property
     def shared_pools(self) -> tuple[PoolStats, ...]:
-        """The pools; one of all executors where none are known."""
+        """The pools; a single pool of all executors if the run has no pools."""
         return self.pools or (PoolStats(0, max(1, len(self.executors)), self.work),)
 
     @property

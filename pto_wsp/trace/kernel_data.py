@@ -50,7 +50,7 @@ def refuse(found: str, *, expected: str | None = None) -> NoReturn:
 
 
 def refuse_as_traced(where: str, problem: PtoError) -> NoReturn:
-    """Raise W113 for data that a trace refuses, with what it says."""
+    """Raise W113 for data that a trace would refuse, with the trace's message."""
     notes = [f"{label}: {text}" for label, text in (("expected", problem.expected), ("found", problem.found)) if text is not None]
     raise DataFormatError("this JSON is not a workload", here(), found=f"{where}: {problem.code}: {problem.message}",
                           notes=notes) from None

@@ -138,9 +138,9 @@ class PoolLanes(CardPart):
 
 
 class ComparedRow(CardPart):
-    """One of the compared: its cycles and lower bound, what it says, where its time goes, and its lanes.
+    """A run in a comparison: its name, cycles and lower bound, the causes of its time, and its lanes.
 
-    `versus`: the change against the first; `above`: the distance to the bound; `note`: what dominates it.
+    `versus`: the change relative to the first run; `above`: the distance to the lower bound; `note`: the dominating cause.
     """
 
     letter: str
@@ -668,9 +668,9 @@ Part = Annotated[ValuesPart | TablePart | BarPart | LanesPart | BoxesPart | Sour
 
 
 class Card(CardPart):
-    """What is shown of one value. `subtitle`: its kind and where it is from; `state`: what is still open; `sentence`: the verdict.
+    """The card of a value. `subtitle`: the kind of the value and its origin; `state`: what has not run yet; `sentence`: the verdict.
 
-    `tone`: bad for what is wrong.
+    `tone`: bad for an error.
     """
 
     title: str

@@ -19,8 +19,10 @@ _MOST_CORES = 96
 
 # -- schedules ---------------------------------------------------------------------------------------------------------
 def schedule_table(schedule: Schedule, target: str = "") -> TablePart:
-    """Return a row a directive that is set: what it says, its default, and what targets make of it. `target`: this one, "" for those of
-    a host and of a device."""
+    """Return a row for each directive that is set: its value, its default, and its effect on targets.
+
+    `target`: the name of one target; "" for two columns, a host target and a device target.
+    """
     targets = (target,) if target in doors.TARGETS else _COMPARED
     known = {name: supports(name) for name in targets}
     rows = []

@@ -99,7 +99,7 @@ def legend_lines(legend: Sequence[LegendEntry], width: int) -> Iterator[Renderab
 
 # -- harmless text -----------------------------------------------------------------------------------------------------
 def one_line(text: str, most: int = LONGEST) -> str:
-    """Return text for one line, without its middle where it is longer than `most` characters."""
+    """Return the text on one line; if the line is longer than `most` characters, its middle is replaced by an ellipsis."""
     return printable(shortened(text, most).replace("\xa0", " ")).replace("\n", "\\n").replace("\t", " ")
 
 
@@ -109,7 +109,7 @@ def block(text: str) -> str:
 
 
 def fitted(text: str, columns: int) -> str:
-    """Return the text without its middle, where it is wider than a number of columns."""
+    """Return the text; if the text is wider than `columns`, its middle is replaced by an ellipsis."""
     while cell_len(text) > max(3, columns):
         text = shortened(text, max(3, min(len(text) - 1, columns)))
     return text

@@ -194,7 +194,7 @@ class Question:
         return self.scopes[side].linear(self._read(node))
 
     def holds(self, node: s.Scalar, side: int, holds: bool = True) -> None:
-        """Demand that a condition has the truth value `holds` on one side."""
+        """Add the constraint that a condition has the truth value `holds`, on one side of the pair."""
         self.system.include(self.scopes[side].condition(self._read(node), holds))
 
     def not_above(self, lhs: s.Scalar, rhs: s.Scalar, side: int, gap: int = 0) -> None:

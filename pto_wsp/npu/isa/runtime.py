@@ -15,7 +15,7 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RuntimeRule:
-    """One rule. `most`: the limit that it states, None if it states none."""
+    """A rule of the device runtime. `most`: the limit of the rule, None for a rule without a limit."""
 
     name: str
     says: str

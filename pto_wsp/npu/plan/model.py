@@ -92,7 +92,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Submit one task. `source`: the site of the Submit that it implements; `part`: its part of the split kernel."""
+    """Submit one task. `source`: the site of the plan's Submit that the launch implements; `part`: the part of the split kernel."""
 
     source: int
     part: int
@@ -123,10 +123,11 @@ Around: TypeAlias = NpuLoop | NpuChoice | NpuConsume | NpuPipeline      # what m
 
 @dataclass(frozen=True, slots=True)
 class Scope(Sequence[Launch, Precondition, int, int, int]):
-    """Items with intermediates of their own, freed behind them. One whose launches have one source is that task, whatever loops it has.
+    """A sequence of items with intermediate tensors, which the runtime frees after the sequence.
 
-    `tensors`: slots of the workload's own intermediate tensors, which are made where the scope begins where no launch in it allocates
-    them. It is no task then.
+    A scope whose launches all have the same source implements that one task, with or without loops. `tensors`: slots of the workload's
+    intermediate tensors that are allocated at the start of the scope, because no launch in the scope allocates them; a scope with such
+    tensors is not a task.
     """
 
     intermediates: tuple[Intermediate, ...] = ()

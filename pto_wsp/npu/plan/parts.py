@@ -151,7 +151,7 @@ _MASK = DType.F32      # the dtype in which a mask crosses
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A value that crosses: its crossing, its iteration numbers, and the part of the tile that crosses (None: all).
+    """A value that passes between parts: its crossing, its iteration numbers, and the piece of the tile that crosses (None: all).
 
     `first`: the first row of the value in the crossing.
     """
@@ -262,7 +262,7 @@ def _label(value: k.Value, maker: Leaf) -> str:
 
 @dataclass(slots=True)
 class Share:
-    """The statements of one part, by `id()`: its own, those that it recomputes, and those whose values it receives."""
+    """The statements of a part, by `id()`: its own statements, statements that it recomputes, and statements whose values it receives."""
 
     unit: Unit
     own: dict[int, Leaf] = field(default_factory=dict)

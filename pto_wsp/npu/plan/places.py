@@ -199,8 +199,7 @@ Moved: TypeAlias = frozenset[s.Var | s.SlotValue | Contents | Instance]      # v
 
 
 def always_changing(plan: NpuPlan) -> Moved:
-    """Return what may change between any two tasks: slots that are set, what tokens carry, and elements that are read and that tasks
-    write."""
+    """Return the scalars that may change between any two tasks: slots that are set, payloads of tokens, and elements that tasks write."""
     items = tuple(walk(plan.body))
     return frozenset((*map(s.SlotValue, slots_set(plan.body)),
                       *(var for item in items if isinstance(item, Receive | Consume) for var in item.vars),

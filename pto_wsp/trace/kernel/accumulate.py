@@ -90,7 +90,7 @@ def accumulator(name: str, params: Sequence[k.TileParam]) -> k.Kernel:
 
 
 def neutral(combine: str, dtype: DType) -> int | float:
-    """Return the number that changes nothing where it is combined: with floats not even the sign of a zero."""
+    """Return the neutral element of a combination, which changes no bit of the other operand: -0.0 for sums of floats."""
     lowest, highest = ((-np.inf, np.inf) if dtype.is_float else (int(np.iinfo(dtype.np).min), int(np.iinfo(dtype.np).max)))
     numbers = (-0.0 if dtype.is_float else 0, lowest, highest, 1.0 if dtype.is_float else 1)
     return dict(zip(k.COMBINES, numbers, strict=True))[combine]

@@ -172,7 +172,7 @@ class Reader:
         return text
 
     def end_of_line(self, what: str) -> None:
-        """Check that nothing more is on the line; a type behind it is skipped.
+        """Skip a type at the end of the line, and check that nothing else is left on the line.
 
         Raises: W116 otherwise.
         """

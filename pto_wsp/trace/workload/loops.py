@@ -43,7 +43,7 @@ _FIRST = "P.when"
 
 
 def branch(keyword: str, *condition: object) -> WorkloadBranch:
-    """Return the context manager of a branch with its condition, or without one of the branch where no condition holds."""
+    """Return the context manager of a branch: P.when and P.elif_ take a condition, P.otherwise takes none."""
     trace = current_trace(f"a branch `{keyword}(...)`")
     span = here()
     node = _condition(keyword, trace.use(as_scalar(condition[0]), user_frame(), span), span) if condition else None

@@ -37,10 +37,10 @@ _EVERY = " and stands for every buffer"
 
 @user_calls()
 class Ring:
-    """`Ring((rows, cols), dtype, slots=2)`: buffers that go round between a process that fills them and one that reads them.
+    """`Ring((rows, cols), dtype, slots=2)`: buffers that a producer process fills and a consumer process reads, one after the other.
 
-    `shape`: of one buffer; `slots`: their number, 2 for a double buffer. A process that fills waits while no buffer is free, one that reads
-    waits while none is full; buffers are filled and read in the same order.
+    `shape`: of one buffer; `slots`: the number of buffers, 2 for a double buffer. The producer waits while no buffer is free, the consumer
+    while no buffer is full; both take the buffers in the same order.
     """
 
     __slots__ = ("buffers", "free", "full", "slots")
