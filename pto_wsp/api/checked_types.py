@@ -22,7 +22,8 @@ if TYPE_CHECKING:
         """An array in global memory; with brackets, the type of a parameter."""
 
         @staticmethod
-        def empty(shape: Sequence[object], dtype: DTypeLike, name: str | None = None, layout: TensorLayout | None = None) -> CheckedTensor: ...
+        def empty(shape: Sequence[object], dtype: DTypeLike, name: str | None = None,
+                  layout: TensorLayout | None = None) -> CheckedTensor: ...
 
     class Injective(CheckedTensor):
         """A table without two equal nonnegative elements."""

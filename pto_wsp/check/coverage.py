@@ -385,6 +385,6 @@ def stable_arrays(function: TensorFunction) -> frozenset[int]:
     alone: list[Statement] = [item.leaf for item in function.body.items if isinstance(item, flow.Do)]
     outside = {array.id for statement in alone for array in arrays_defined(statement)}
     written_outside = {statement.target.array.id for statement in alone if isinstance(statement, Put)}
-    given = {one.array.id for one in (*function.params, *function.constants)}
+    given = {param.array.id for param in function.params} | {constant.array.id for constant in function.constants}
     return frozenset({number for number in given if number not in puts}
                      | {number for number in outside if puts.get(number, 0) == 0 or (puts[number] == 1 and number in written_outside)})
