@@ -64,7 +64,8 @@ class Homes:
 def plan_scratch(function: TensorFunction) -> Homes:
     """Return the segments of a function in tiled form, and the homes of its arrays."""
     segments: dict[int, tuple[Segment, ...]] = {}
-    _divide(function.body, segments)
+    results = frozenset(view.array.id for view in function.results)
+    _divide(function.body, segments, results)
     users: dict[int, set[int]] = {}
     made: dict[int, int] = {}             # by id of state: the sequence that makes it, or the run
     defined: dict[int, int] = {}          # by id of a value: its run
@@ -89,7 +90,7 @@ def plan_scratch(function: TensorFunction) -> Homes:
     return Homes(segments, homes)
 
 
-def _divide(body: Body, segments: dict[int, tuple[Segment, ...]]) -> None:
+def _divide(body: Body, segments: dict[int, tuple[Segment, ...]], results: frozenset[int]) -> None:
     parts: list[Segment] = []
     run: list[Item] = []
     group = ""
@@ -116,19 +117,19 @@ def _divide(body: Body, segments: dict[int, tuple[Segment, ...]]) -> None:
             parts.extend(makes)
             makes = []
             if isinstance(item, flow.Sequence):
-                _divide(item, segments)
+                _divide(item, segments, results)
             else:
                 for inner in flow.children(item):
                     assert isinstance(inner, flow.Sequence)
-                    _divide(inner, segments)
+                    _divide(inner, segments, results)
             parts.append(item)
     close()
     parts.extend(makes)
-    segments[id(body)] = _with_state(tuple(parts))
+    segments[id(body)] = _with_state(tuple(parts), results)
 
 
-def _with_state(parts: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """Move each `Make` of a body into the run that alone uses its state."""
+def _with_state(parts: tuple[Segment, ...], results: frozenset[int]) -> tuple[Segment, ...]:
+    """Move each `Make` of a body into the run that alone uses its state; a result of the function is memory, whoever writes it."""
     users: dict[int, list[int]] = {}
     for place, part in enumerate(parts):
         found = set(_used(part.items)) if isinstance(part, Run) else set(_all_used(part))
@@ -140,7 +141,7 @@ def _with_state(parts: tuple[Segment, ...]) -> tuple[Segment, ...]:
         if isinstance(part, Run):
             continue
         array = made_by(part)
-        if array is None:
+        if array is None or array.id in results:
             continue
         places = users.get(array.id, [])
         if len(places) == 1 and isinstance(parts[places[0]], Run):

@@ -471,7 +471,8 @@ class TensorTrace(ABC):
         if not tensors:
             raise TensorOperandError(f"{where} takes a tensor", here(), expected="a tensor of this function",
                                    found=", ".join(f"{each!r:.40}" for each in operands),
-                                   help="of scalars alone use Python's operators; tt.cast(n, DType.F32) makes a tensor of a number")
+                                   help="of scalars alone use Python's operators, np.maximum and np.minimum; "
+                                   "tt.cast(n, DType.F32) makes a tensor of a number")
         dtype = shared[0].dtype if shared else self._dtype_of_numbers(where, values[1:])
         if any(each.dtype is not dtype for each in shared):
             raise MixedDTypeError(f"{where}: operands of different dtypes", here(), expected="one dtype",

@@ -16,7 +16,7 @@ from pto_wsp.errors import ExtentError, MixedDTypeError, TableWriteError, Tensor
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.exchange import is_array
-from pto_wsp.ir.extents import difference, simplified
+from pto_wsp.ir.extents import difference, product, simplified
 from pto_wsp.ir.indexing import MAX_RANK, whole_number
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.scalar import Const, Element, Op, Scalar, print_scalar
@@ -73,7 +73,14 @@ def taken_by(trace: TensorTrace, part: PartOfTensor) -> TensorValue:
     front = source.then(Permute((dim, *(k for k in range(source.rank) if k != dim)))) if dim else source
     if table.rank + source.rank - 1 > MAX_RANK:
         raise TensorIndexError(f"the result has more than {MAX_RANK} dimensions", here(), found=repr(table))
-    made = trace.apply(TAKE, (front, table), (*table.extents, *front.extents[1:]), source.dtype)
+    rows = table
+    if table.rank > 1 and not isinstance(table.extents[-1], Const):      # a tile of the table may be short in one dimension alone
+        rows = table.then(tf.Refold((simplified(product(table.extents)),)))
+    made = trace.apply(TAKE, (front, rows), (*rows.extents, *front.extents[1:]), source.dtype)
+    if rows is not table:
+        shaped = trace.state((*table.extents, *front.extents[1:]), source.dtype, None, what=TAKE)
+        put(trace, shaped, made.then(tf.Refold(shaped.extents)))
+        made = shaped
     if dim == 0 or part.ahead:
         return made
     order = (*range(table.rank, table.rank + dim), *range(table.rank), *range(table.rank + dim, made.rank))

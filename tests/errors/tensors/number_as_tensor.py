@@ -20,4 +20,4 @@ def mistake() -> None:
 #      |                    ^^^^^^^^^^^
 #    = expected: a tensor of this function
 #    = found:    2.0
-#    = help:     of scalars alone use Python's operators; tt.cast(n, DType.F32) makes a tensor of a number
+#    = help:     of scalars alone use Python's operators, np.maximum and np.minimum; tt.cast(n, DType.F32) makes a tensor of a number
