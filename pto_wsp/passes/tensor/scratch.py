@@ -53,7 +53,7 @@ class Homes:
 
     def adopt(self, body: Body) -> None:
         """Divide a body of tasks that a pass has rewritten while it prints; arrays keep their homes."""
-        _divide(body, self.segments)
+        _divide(body, self.segments, frozenset())      # no loop makes a result
 
     def leaving(self, run: Run) -> list[Array]:
         """Return the values of a run that others read: no statement stores them, so the run does."""
