@@ -90,7 +90,7 @@
     PTO_LAYOUT_FIELD(pto_execute_options, wall) PTO_LAYOUT_FIELD(pto_execute_options, ranks) \
     PTO_LAYOUT_STRUCT(pto_transfer) \
     PTO_LAYOUT_FIELD(pto_transfer, data) PTO_LAYOUT_FIELD(pto_transfer, extent) PTO_LAYOUT_FIELD(pto_transfer, stride) \
-    PTO_LAYOUT_FIELD(pto_transfer, order) PTO_LAYOUT_FIELD(pto_transfer, node) PTO_LAYOUT_FIELD(pto_transfer, elem_bytes) \
+    PTO_LAYOUT_FIELD(pto_transfer, bytes) PTO_LAYOUT_FIELD(pto_transfer, order) PTO_LAYOUT_FIELD(pto_transfer, key) PTO_LAYOUT_FIELD(pto_transfer, node) PTO_LAYOUT_FIELD(pto_transfer, elem_bytes) \
     PTO_LAYOUT_FIELD(pto_transfer, peer) PTO_LAYOUT_FIELD(pto_transfer, receives) PTO_LAYOUT_FIELD(pto_transfer, site) \
     PTO_LAYOUT_STRUCT(pto_spread) \
     PTO_LAYOUT_FIELD(pto_spread, data) PTO_LAYOUT_FIELD(pto_spread, copy_bytes) \

@@ -254,7 +254,9 @@ typedef struct pto_transfer {
     char *data;                /* the first element */
     int64_t extent[PTO_RANK];  /* rows, columns; at least 1 */
     int64_t stride[PTO_RANK];  /* in elements */
+    int64_t bytes;             /* of all elements, where they stand one behind the other; else 0 */
     int64_t order;             /* which of the copies from its source to its target it is, from 0 in program order: equal on both ranks */
+    int64_t key;               /* of order, peer and receives: of one transfer in a run */
     int64_t node;              /* what progress says when it has ended */
     int32_t elem_bytes;
     int32_t peer;              /* the other rank */

@@ -33,6 +33,8 @@ _BEAT_S = 1.0               # how often a rank that takes part says so
 POLLS = 16                 # looks at messages between two looks at the engine
 _GRACE_S = 0.5              # after which what a rank sent before it left has arrived
 _MOST_TEXT = 3000           # bytes of an error that go to the other ranks
+_REQUESTS_KEPT = 4096       # persistent requests of a program
+_TESTED_ALONE = 4           # requests
 _SENDS_KEPT = 64            # finished sends are looked for where more are under way
 
 
@@ -109,6 +111,11 @@ class Peers:
     def ireceive(self, of: int, tag: int, data: Any) -> MPI.Request:
         """Begin to receive bytes."""
         return self._data.Irecv([data, len(data), MPI.BYTE], source=of, tag=tag)
+
+    def persistent(self, rank: int, tag: int, data: Any, *, receives: bool) -> MPI.Prequest:
+        """Return a request that sends, or receives, bytes of the same memory at every start."""
+        make = self._data.Recv_init if receives else self._data.Send_init
+        return make([data, len(data), MPI.BYTE], rank, tag)
 
     def end_sends(self) -> None:
         """Wait until all copies that this rank sends have left it."""
@@ -331,61 +338,101 @@ class Patience:
 class Transfers:
     """Copies under way between this rank's memory and other ranks. `begin` starts one, `ended` returns the numbers of those that are over.
 
-    Invariant: `_open` has a row for each: request, number, the rank, and what is done with the bytes that have come.
+    A copy that was begun in a run of the same tasks on the same memory is a persistent request of MPI: `again` starts it anew.
+
+    Invariant: the lists of open copies have a row each: request, number, rank, and what is done with the bytes that have come.
     """
 
     def __init__(self, peers: Peers) -> None:
         self.peers = peers
-        self.sent = np.zeros(peers.n, np.int64)       # bytes to each rank
-        self._open: list[tuple[MPI.Request, int, int, Callable[[], None] | None]] = []
+        self.sent = np.zeros(peers.n, np.int64)       # bytes to each rank in the last run
         self.patience = Patience(peers, self.whom)
+        self._requests: list[MPI.Prequest | MPI.Request] = []
+        self._numbers: list[int] = []
+        self._ranks: list[int] = []
+        self._finish: list[Callable[[], None] | None] = []
+        self._kept: dict[int, tuple[MPI.Prequest, int, int]] = {}      # by key: request, rank, bytes that it sends
+        self._counts = [0] * peers.n
+        self._generation = -1
+
+    def start(self, generation: int) -> None:
+        """Begin a run. `generation`: of the record of tasks; its requests are kept while it stays."""
+        self._counts = [0] * self.peers.n
+        if generation != self._generation:
+            self._generation = generation
+            self._free_kept()
+
+    def stop(self, memory: object) -> None:
+        """End a run; of one that has failed, take back what has not come: the peers keep the memory of what is under way."""
+        self.sent[:] = self._counts
+        if self._requests:
+            for request in self._requests:
+                with contextlib.suppress(MPI.Exception):
+                    request.Cancel()
+            self.peers.keep((self._requests, self._finish, self._kept, memory))
+            self._requests, self._numbers, self._ranks, self._finish, self._kept = [], [], [], [], {}
+
+    def _free_kept(self) -> None:
+        for request, _, _ in self._kept.values():
+            request.Free()
+        self._kept = {}
 
     def whom(self) -> tuple[int, ...]:
         """Return the ranks of what is under way."""
-        return tuple(sorted({row[2] for row in self._open}))
+        return tuple(sorted(set(self._ranks)))
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._requests)
 
     @property
     def first(self) -> int | None:
         """The number of the copy that has been under way for the longest time."""
-        return self._open[0][1] if self._open else None
+        return self._numbers[0] if self._numbers else None
 
-    def send(self, number: int, to: int, tag: int, data: Any) -> None:
-        """Begin to send bytes."""
-        self.sent[to] += len(data)
-        self._open.append((self.peers.isend(to, tag, data), number, to, None))
+    def again(self, key: int, number: int) -> bool:
+        """Begin a copy that an earlier run has begun; False if none has."""
+        kept = self._kept.get(key)
+        if kept is None:
+            return False
+        request, rank, size = kept
+        request.Start()
+        self._counts[rank] += size
+        self._requests.append(request)
+        self._numbers.append(number)
+        self._ranks.append(rank)
+        self._finish.append(None)
+        return True
 
-    def receive(self, number: int, of: int, tag: int, data: Any, finish: Callable[[], None] | None = None) -> None:
-        """Begin to receive bytes. `finish` is called when they are there."""
-        self._open.append((self.peers.ireceive(of, tag, data), number, of, finish))
+    def begin(self, key: int | None, number: int, rank: int, tag: int, data: Any, *, receives: bool,
+              finish: Callable[[], None] | None = None) -> None:
+        """Begin to send or to receive bytes; `finish` is called when they are there. `key`: of the copy in its run, where `data` stays."""
+        if key is not None and len(self._kept) < _REQUESTS_KEPT:
+            self._kept[key] = self.peers.persistent(rank, tag, data, receives=receives), rank, 0 if receives else len(data)
+            self.again(key, number)
+            return
+        self._counts[rank] += 0 if receives else len(data)
+        self._requests.append(self.peers.ireceive(rank, tag, data) if receives else self.peers.isend(rank, tag, data))
+        self._numbers.append(number)
+        self._ranks.append(rank)
+        self._finish.append(finish)
 
     def ended(self) -> list[int]:
         """Return the numbers of the copies that have ended since."""
-        if len(self._open) == 1:
-            done = [0] if self._open[0][0].Test() else []
+        requests = self._requests
+        if len(requests) <= _TESTED_ALONE:
+            done = [at for at, request in enumerate(requests) if request.Test()]
         else:
-            done = MPI.Request.Testsome([row[0] for row in self._open]) or [] if self._open else []
+            done = sorted(MPI.Request.Testsome(requests) or ())
         if not done:
             return []
         numbers = []
-        for at in done:
-            _, number, _, finish = self._open[at]
+        for at in reversed(done):
+            del requests[at], self._ranks[at]
+            numbers.append(self._numbers.pop(at))
+            finish = self._finish.pop(at)
             if finish is not None:
                 finish()
-            numbers.append(number)
-        gone = set(done)
-        self._open = [row for at, row in enumerate(self._open) if at not in gone]
         return numbers
-
-    def give_up(self, memory: object) -> None:
-        """Take back what has not come; the peers are closed, and keep the memory of what is under way."""
-        for request, _, _, _ in self._open:
-            with contextlib.suppress(MPI.Exception):
-                request.Cancel()
-        self.peers.keep((self._open, memory))
-        self._open = []
 
 
 def _digest(fact: bytes | str) -> str:

@@ -85,14 +85,13 @@ class RankEngine(Engine):
             raise not_over_mpi("this MPI is for the main thread alone", expected="run(), on the main thread",
                                help='execute() needs mpi4py.rc.thread_level = "multiple"')
         self.part.peers.turn = self._say_where
-        self._places.clear()
         for site, free in self._free.items():
             copies = bindings.arrays[self.part.sites[site].places[0].slot]
             self._shift[site] = self.part.copy_number(free) * copies.strides[0]
         for row, slot in zip(self._spread_rows, self.part.spread, strict=False):
             row.data = self.runtime.ffi.cast("char *", bindings.arrays[slot].__array_interface__["data"][0])
             row.copy_bytes = bindings.arrays[slot].strides[0]
-        self.sent[:] = 0
+        self._transfers.start(self.recorder.generation)
         self._problem = None
         with self.part.together(bindings):
             try:
@@ -102,8 +101,7 @@ class RankEngine(Engine):
                     raise
                 raise self._problem from None
             finally:
-                if len(self._transfers):
-                    self._transfers.give_up(bindings.arrays)
+                self._transfers.stop(bindings.arrays)
 
     def _turn_safely(self, user: Any, ready: Any, n_ready: int, ended: Any, n_busy: int) -> int:
         del user
@@ -117,18 +115,22 @@ class RankEngine(Engine):
         """Begin the copies that are ready, and return how many have ended; pass a short time where there are none."""
         transfers = self._transfers
         for number in range(n_ready):
-            self._begin(ready[number])
+            transfer = ready[number]
+            if not transfers.again(transfer.key, transfer.node):
+                self._begin(transfer)
         done = transfers.ended()
         if not done and not n_ready:
             if n_busy:
                 transfers.patience.compute(expects=len(transfers) > 0)
                 done = transfers.ended()
-            else:
-                for _ in range(POLLS if len(transfers) else 1):
+            elif len(transfers):
+                for _ in range(POLLS):
                     transfers.patience.turn()
                     done = transfers.ended()
                     if done:
                         break
+            else:
+                transfers.patience.turn()
         if done:
             transfers.patience.begin()
             for number, node in enumerate(done):
@@ -136,25 +138,20 @@ class RankEngine(Engine):
         return len(done)
 
     def _begin(self, transfer: Any) -> None:
-        """Begin one copy: in place where its rows stand one behind the other, else through contiguous memory."""
-        rows, cols = transfer.extent
-        step, along = transfer.stride
-        size, node, peer, tag = transfer.elem_bytes, transfer.node, transfer.peer, transfer.order
+        """Begin one copy: in place where its elements stand one behind the other, else through contiguous memory."""
+        node, peer, tag, receives = transfer.node, transfer.peer, transfer.order, bool(transfer.receives)
         self.part.check_tag(tag)
-        self._places[node] = (transfer.site, peer, self.part.rank) if transfer.receives else (transfer.site, self.part.rank, peer)
-        finish = None
-        if (along == 1 or cols == 1) and (step == cols or rows == 1):
-            data = self.runtime.ffi.buffer(transfer.data, rows * cols * size)
-        else:
-            place = memory_at(int(self.runtime.ffi.cast("intptr_t", transfer.data)), (rows, cols), (step, along), size)
-            packed = np.empty((rows, cols), place.dtype) if transfer.receives else np.ascontiguousarray(place)
-            data = packed.view(np.uint8).reshape(-1).data
-            if transfer.receives:
-                finish = partial(np.copyto, place, packed)
-        if transfer.receives:
-            self._transfers.receive(node, peer, tag, data, finish)
-        else:
-            self._transfers.send(node, peer, tag, data)
+        self._places[node] = (transfer.site, peer, self.part.rank) if receives else (transfer.site, self.part.rank, peer)
+        if transfer.bytes:
+            data = self.runtime.ffi.buffer(transfer.data, transfer.bytes)
+            self._transfers.begin(transfer.key, node, peer, tag, data, receives=receives)
+            return
+        address = int(self.runtime.ffi.cast("intptr_t", transfer.data))
+        place = memory_at(address, tuple(transfer.extent), tuple(transfer.stride), transfer.elem_bytes)
+        packed = np.empty(place.shape, place.dtype) if receives else np.ascontiguousarray(place)
+        data = packed.view(np.uint8).reshape(-1).data
+        finish = partial(np.copyto, place, packed) if receives else None
+        self._transfers.begin(None, node, peer, tag, data, receives=receives, finish=finish)
 
     def _say_where(self) -> None:
         """Set the copy that has been under way for the longest time as the one that this rank waits at."""

@@ -124,10 +124,10 @@ class RankShare:
     def _facts(self, bindings: Bindings) -> dict[str, bytes | str]:
         """Return what all ranks must have alike before a run: shapes, values of symbols, and arrays that decide which tasks there are."""
         facts: dict[str, bytes | str] = {}
-        for slot, array in zip(self.plan.tensors, bindings.arrays, strict=True):
+        for number, (slot, array) in enumerate(zip(self.plan.tensors, bindings.arrays, strict=True)):
             if not slot.fresh:
                 facts[f"the shape of `{slot.ref.shown}`"] = repr(array.shape)
-            if slot.scalars and not slot.allocated:
+            if slot.scalars and not self._ranks(number).copies:
                 facts[f"the elements of `{slot.ref.shown}`, which decide which tasks there are"] = array.tobytes()
         for symbol, value in zip(self.plan.symbols, bindings.symbols, strict=True):
             facts[f"the value of `{symbol.name}`"] = repr(value)

@@ -130,6 +130,9 @@ void pto_ranks_defer(pto_worker *worker, uint32_t at)
         transfer.extent[dim] = least(args[0].extent[dim], args[1].extent[dim]);
         transfer.stride[dim] = arg->stride[dim];
     }
+    bool is_run = (arg->stride[1] == 1 || transfer.extent[1] == 1) && (arg->stride[0] == transfer.extent[1] || transfer.extent[0] == 1);
+    transfer.bytes = is_run ? transfer.extent[0] * transfer.extent[1] * arg->elem_bytes : 0;
+    transfer.key = (transfer.order * 2 + receives) * ranks->options.n_ranks + transfer.peer;
     pthread_mutex_lock(&ranks->lock);
     ranks->ready[ranks->n_ready++] = transfer;
     atomic_store(&ranks->n_waiting, ranks->n_ready);

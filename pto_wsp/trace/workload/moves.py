@@ -33,7 +33,7 @@ from pto_wsp.trace.workload.loops import P
 from pto_wsp.trace.workload.trace import WorkloadTrace, current_trace
 from pto_wsp.values import dataclass
 
-MOST_ROWS, MOST_COLUMNS = 64, 1024     # of the piece that one task moves
+MOST_ELEMENTS = 1 << 16     # of the piece that one task moves: whole rows, as many as fit, so that it is one run of bytes
 _COMBINES = {"sum": add, "max": maximum, "min": smaller}
 
 
@@ -79,7 +79,9 @@ class Mover:
             for index in P(shape[0], names=f"i{len(shape)}"):
                 self._move(target[index], source[index], on, op)
             return
-        limits = [MOST_ROWS, MOST_COLUMNS][2 - len(shape):]
+        columns = bound_of(shape[-1])
+        columns = MOST_ELEMENTS if columns is None else max(1, min(columns, MOST_ELEMENTS))
+        limits = [MOST_ELEMENTS // columns, columns][2 - len(shape):]
         self._pieces(target, source, 0, limits, on, op)
 
     def _pieces(self, target: TensorView, source: TensorView, dim: int, limits: Sequence[int], on: OnRank, op: str) -> None:
