@@ -37,14 +37,15 @@ def compile_together(peers: Peers, name: str, compile_here: Callable[[], Compile
     Raises: the errors of compiling, on every rank; M107 for ranks that compile different things.
     """
     peers.where, peers.span = f"compile of `{name}`", here()
+    def compiles() -> Compiled:
+        with peers.beating():
+            return compile_here()
+
     try:
-        compiled = None
-        if peers.builds_first:
-            with peers.beating():
-                compiled = compile_here()
+        compiled = compiles() if peers.builds_first else None
         peers.exchange(f"compile {name}", "")
         if compiled is None:
-            compiled = compile_here()
+            compiled = compiles()
     except BaseException as problem:
         peers.report(problem)
         raise

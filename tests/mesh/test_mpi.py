@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,21 +16,21 @@ import pytest
 pytest.importorskip("mpi4py")
 ROOT = Path(__file__).resolve().parents[2]
 MPIRUN = shutil.which("mpirun") or shutil.which("mpirun", path=str(Path(sys.executable).parent))
-pytestmark = [pytest.mark.skipif(MPIRUN is None, reason="no mpirun"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.skipif(MPIRUN is None, reason="no mpirun"), pytest.mark.timeout(120), pytest.mark.slow]
 
 
-def start(n: int, *words: str) -> subprocess.Popen[str]:
-    """Start ranks that run a script."""
+def start(n: int, *words: str, **more: str) -> subprocess.Popen[str]:
+    """Start ranks that run a script; `more`: variables of the environment."""
     assert MPIRUN is not None
     usual = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([MPIRUN, "--oversubscribe", "-n", str(n), sys.executable, *words], cwd=ROOT, env={**os.environ, **usual},
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen([MPIRUN, "--oversubscribe", "-n", str(n), sys.executable, *words], cwd=ROOT,
+                            env={**os.environ, **usual, **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def run(n: int, *words: str) -> tuple[int, str, float]:
+def run(n: int, *words: str, **more: str) -> tuple[int, str, float]:
     """Return the exit code, the output and the seconds of ranks that run a script."""
     started = time.monotonic()
-    ranks = start(n, *words)
+    ranks = start(n, *words, **more)
     try:
         text, _ = ranks.communicate(timeout=90)
     except subprocess.TimeoutExpired:
@@ -41,14 +43,12 @@ def fault(what: str, n: int = 2) -> tuple[int, str, float]:
     return run(n, "tests/mesh/over_mpi/faults.py", what)
 
 
-@pytest.mark.slow
 def test_generated_moves_are_numpys() -> None:
     code, text, _ = run(4, "-m", "mpi4py", "tests/mesh/over_mpi/moves.py", "24")
     assert code == 0, text
     assert all(f"rank {rank}: 24 moves" in text for rank in range(4)), text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3])
 def test_programs_of_every_kind_are_numpys(n: int) -> None:
     code, text, _ = run(n, "-m", "mpi4py", "tests/mesh/over_mpi/features.py")
@@ -56,7 +56,6 @@ def test_programs_of_every_kind_are_numpys(n: int) -> None:
     assert all(f"rank {rank}: memory" in text for rank in range(n)), text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n", "target"), [(2, "cpu_sim"), (4, "interp")])
 def test_functions_on_tensors_give_the_bits_of_one_process(n: int, target: str) -> None:
     code, text, _ = run(n, "-m", "mpi4py", "tests/mesh/over_mpi/functions.py", target)
@@ -64,26 +63,23 @@ def test_functions_on_tensors_give_the_bits_of_one_process(n: int, target: str) 
     assert all(f"rank {rank}: 3 functions" in text for rank in range(n)), text
 
 
-@pytest.mark.slow
 def test_a_run_without_faults() -> None:
     code, text, _ = fault("no fault")
     assert code == 0, text
 
 
-@pytest.mark.slow
 def test_a_rank_that_hangs_before_a_run_is_named() -> None:
     code, text, seconds = fault("hangs")
     assert code != 0 and seconds < 30, text
-    assert "rank 0 waited 3 s for rank 1" in text and "error[M106]" in text and "faults.py" in text, text
+    assert "rank 0 waited 5 s for rank 1" in text and "error[M106]" in text and "faults.py" in text, text
 
 
 def test_a_rank_that_hangs_in_a_run_is_named_with_collective_and_line() -> None:
     code, text, seconds = fault("hangs in a run")
     assert code != 0 and seconds < 30, text
-    assert "rank 0 waited 3 s for rank 1" in text and "rank 0 is at `allreduce`, tests/mesh/over_mpi/faults.py:" in text, text
+    assert "rank 0 waited 5 s for rank 1" in text and "rank 0 is at `allreduce`, tests/mesh/over_mpi/faults.py:" in text, text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("what", "said"), [("raises", "rank 1 has no data"), ("raises later", "rank 1 is at its end")])
 def test_a_rank_that_raises_ends_all(what: str, said: str) -> None:
     code, text, seconds = fault(what)
@@ -91,27 +87,55 @@ def test_a_rank_that_raises_ends_all(what: str, said: str) -> None:
     assert f"ValueError: {said}" in text, text
 
 
-@pytest.mark.slow
 def test_a_rank_that_leaves_is_missed() -> None:
     code, text, seconds = fault("leaves")
     assert code != 0 and seconds < 30, text
     assert "rank 1 ended the program, and rank 0 waits for it" in text, text
 
 
-@pytest.mark.slow
 def test_a_killed_rank_ends_the_job() -> None:
     code, text, seconds = fault("killed")
     assert code != 0 and seconds < 30, text
 
 
-@pytest.mark.parametrize(("what", "said"), [("code", "differ in the plan"), ("symbols", "differ in the value of `n`")])
+def test_a_rank_that_hangs_among_kernels_is_named() -> None:
+    code, text, seconds = fault("hangs natively")
+    assert code != 0 and seconds < 30, text
+    assert "rank 0 waited 5 s for rank 1" in text and "rank 0 is at `allreduce`, tests/mesh/over_mpi/faults.py:" in text, text
+
+
+def test_ctrl_c_to_the_launcher_ends_all() -> None:
+    ranks = start(2, "tests/mesh/over_mpi/faults.py", "Ctrl-C")
+    assert ranks.stdout is not None
+    pids: list[int] = []
+    while len(pids) < 2:
+        line = ranks.stdout.readline()
+        assert line, "the ranks have ended"
+        pids += [int(number) for number in re.findall(r"rank is (\d+)", line)]
+    ranks.send_signal(signal.SIGINT)
+    ranks.communicate(timeout=30)
+    for _ in range(50):
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            break
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_ranks_of_a_machine_compile_once(tmp_path: Path) -> None:
+    code, text, _ = run(3, "tests/mesh/over_mpi/faults.py", "compiles once", PTO_WSP_CACHE_DIR=str(tmp_path))
+    assert code == 0, text
+    assert [f"rank {rank}: from cache {rank > 0}" in text for rank in range(3)] == [True] * 3, text
+
+
+@pytest.mark.parametrize(("what", "said"), [
+    ("code", "differ in the plan"), ("symbols", "differ in the value of `n`"), ("elements", "differ in the elements of `count`"),
+    ("version", "differ in the package's version"), ("CPU", "compile(portable=True)")])
 def test_ranks_that_differ_all_say_so(what: str, said: str) -> None:
     code, text, seconds = fault(what)
     assert code != 0 and seconds < 30, text
     assert said in text and all(f"rank {rank} saw M107" in text for rank in range(2)), text
 
 
-@pytest.mark.slow
 def test_who_catches_an_error_compiles_again() -> None:
     code, text, _ = fault("caught")
     assert code == 0, text

@@ -44,6 +44,7 @@ from pto_wsp.values import dataclass
 Algorithm: TypeAlias = Literal["ring", "tree", "direct"]
 _ALGORITHMS: tuple[str, ...] = get_args(Algorithm)
 MeshAxis: TypeAlias = "str | int | None"
+_ROWS_OF_A_CHUNK = 8     # of the first dimension, for which another one is not looked at
 
 
 # -- what users call ---------------------------------------------------------------------------------------------------
@@ -277,11 +278,14 @@ def _cut_axis(what: str, tensor: Tensor, axis: MeshAxis, mesh: Mesh) -> int:
 
 # -- expansions --------------------------------------------------------------------------------------------------------
 def _chunk_dim(tensor: Tensor, group: RankGroup) -> tuple[int, int]:
-    """Return the dimension that is cut into chunks, the longest of a rank's part, and its most rows."""
+    """Return the dimension that is cut into chunks, and the most rows of a rank's part in it.
+
+    Chunks of many rows of the first dimension stand one behind the other; of what has few rows, the longest dimension is cut.
+    """
     layout = layout_on(tensor, group.mesh)
     most = [extent if not isinstance(cut, Shard) else -(-extent // group.mesh.shape[group.mesh.axis(cut.axis)])
             for extent, cut in zip(tensor.ref.shape, layout.dist, strict=True)]
-    dim = max(range(len(most)), key=lambda number: (most[number], -number))
+    dim = 0 if most[0] >= _ROWS_OF_A_CHUNK * group.p else max(range(len(most)), key=lambda number: (most[number], -number))
     return dim, most[dim]
 
 
