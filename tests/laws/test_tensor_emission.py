@@ -53,13 +53,18 @@ def test_what_is_emitted_gives_the_evaluators_results() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(16, 216))
-def test_more_of_what_is_emitted_gives_the_evaluators_results(seed: int) -> None:
-    try:
-        wrong = difference(generated(seed, 6), "interp")
-    except NOT_YET:
-        pytest.skip("no form below yet")
-    assert wrong is None, wrong
+@pytest.mark.parametrize("first", range(16, 216, 20))
+def test_more_of_what_is_emitted_gives_the_evaluators_results(first: int) -> None:
+    """Few drawn functions have no form as kernels: 5 of 80 at last count, most for a short tile of a reversed axis."""
+    without_form = []
+    for seed in range(first, first + 20):
+        try:
+            wrong = difference(generated(seed, 6), "interp")
+        except NOT_YET:
+            without_form.append(seed)
+        else:
+            assert wrong is None, f"seed {seed}: {wrong}"
+    assert len(without_form) <= 4, without_form
 
 
 @pytest.mark.slow
