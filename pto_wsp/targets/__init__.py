@@ -103,4 +103,5 @@ def _refuse_mesh(workload: wl.Workload, target: str) -> None:
     task = next((task for task in wl.tasks(workload.body) if task.on is not None), None)
     if task is not None and task.on is not None:
         raise MeshError(f"target {target} does not take a mesh", task.span, found=repr(Mesh.of(task.on.mesh)), expected="cpu_sim or interp",
-                        help="a package is for one chip: the runtime has no place for the packages of several ranks yet")
+                        help="run it with cpu_sim, over MPI with compile(comm=...); or compile what one rank does by itself",
+                        notes=("a package is for one chip: what is known of the runtime gives no store into another chip's memory",))
