@@ -130,6 +130,7 @@ def _step(rng: random.Random, names: Sequence[str], n: int) -> tuple[Step, bool]
         lambda v: allgather(v[a], name), lambda v: all_to_all(v[a], dim, name),
         lambda v: relayout(v[a], _layout(random.Random(cuts), v[a].ndim, names)),
         lambda v: allreduce(v[a] @ v[b]), lambda v: reduce_scatter(v[a] @ v[b], dim), lambda v: allreduce(np.sum(v[a], axis=axis)),
+        lambda v: _row_by_row(v[a], v[b]), lambda v: _kept(v[a], v[b]),
         lambda v: allreduce(np.max(v[a], axis=axis), name), lambda v: allreduce(np.min(v[a], axis=axis, keepdims=True))]
     plain: list[Step] = [
         lambda v: v[a] + v[b], lambda v: v[a] * v[b], lambda v: v[a] - 2 * v[b], lambda v: np.maximum(v[a], v[b]), lambda v: -v[a],
@@ -156,3 +157,19 @@ def _summed(a: Any, b: Any) -> Any:
     for j in tt.loop(0, a.shape[1], 2):
         out[:] = out + a[:, j:j + 2] @ b[j:j + 2]
     return out
+
+
+def _row_by_row(a: Any, b: Any) -> Any:
+    """Return a @ b, a total over the ranks for each row."""
+    out = tt.empty((a.shape[0], b.shape[1]))
+    for i in tt.each(a.shape[0]):
+        out[i:i + 1] = allreduce(a[i:i + 1] @ b)
+    return out
+
+
+def _kept(a: Any, b: Any) -> Any:
+    """Return a @ b + 2 a, where 2 a is state that is written before the collective."""
+    state = tt.zeros(a.shape)
+    state[:] = a * 2
+    total = allreduce(a @ b)
+    return total + state

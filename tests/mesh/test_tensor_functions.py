@@ -200,3 +200,33 @@ def test_a_mean_along_a_cut_dimension_divides_by_the_whole_extent() -> None:
     for one, other in zip(found, norm.python(*map(np.asarray, arguments)), strict=True):
         np.testing.assert_allclose(np.asarray(one), other, rtol=1e-5, atol=1e-6)
     assert [one.layout for one in found] == [sharded(1, 2, "x"), replicated(1), replicated(0)]
+
+
+def test_iterations_with_a_collective_run_one_after_the_other() -> None:
+    """They share the memory that the collective moves, so a loop of any order is one in order."""
+    @jit
+    def rows(x, w):
+        out = tt.empty((x.shape[0], w.shape[1]))
+        for i in tt.each(x.shape[0]):
+            out[i] = allreduce(x[i] @ w)
+        return out
+
+    arguments = (Tensor(drawn(3, 8), layout=sharded(1, 2, "x")), Tensor(drawn(8, 4), layout=sharded(0, 2, "x")))
+    over = rows.using(mesh=Mesh(x=2), target="interp")
+    assert "P.seq(3)" in over.lower(x=arguments[0], w=arguments[1]).source()
+    np.testing.assert_array_equal(np.asarray(over(*arguments)), rows.python(*map(np.asarray, arguments)))
+
+
+def test_state_lives_on_both_sides_of_a_collective() -> None:
+    cut = (Tensor(drawn(3, 8), layout=sharded(1, 2, "x")), Tensor(drawn(8, 4), layout=sharded(0, 2, "x")))
+
+    @jit
+    def kept(x, w, b):
+        state = tt.zeros((x.shape[0], 4))
+        state[:, :2] = b * 2
+        total = allreduce(x @ w)
+        return total + state
+
+    bias = Tensor(drawn(3, 2), layout=replicated(2))
+    found = kept.using(mesh=Mesh(x=2), target="interp")(*cut, bias)
+    np.testing.assert_array_equal(np.asarray(found), kept.python(*map(np.asarray, (*cut, bias))))
