@@ -22,7 +22,7 @@ from pto_wsp.ir.scalar import Number, Scalar, Var
 from pto_wsp.values import dataclass
 from pto_wsp.wording import counted
 
-_MOST_STEPS = 1 << 16       # iterations that are looked at; in larger programs nothing is said
+_MOST_STEPS = 1 << 14       # tasks that are looked at; of larger programs nothing is said
 
 Values: TypeAlias = Mapping[Var, int]
 

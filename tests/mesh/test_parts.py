@@ -21,6 +21,7 @@ from pto_wsp import (
     allgather,
     allreduce,
     broadcast,
+    builtin_arch,
     kernel,
     pto,
     workload,
@@ -97,3 +98,18 @@ def test_ranks_without_rows_write_nothing_and_nothing_is_read_of_them() -> None:
         assert shown.layout == TensorLayout.replicated(2)
 
     gathered().compile("interp").run()
+
+
+def test_results_between_tasks_fit_the_memory_of_each_rank() -> None:
+    """Each of 4 ranks has a term of 128 bytes, and the ring's room for its chunks: far above what one rank has is refused."""
+    unit = builtin_arch("unit")
+    memory = next(one for one in builtin_arch("ascend_910b").memories if one.name == "GM")
+
+    def small(size_bytes: int) -> Any:
+        return unit.model_copy(update={"memories": (memory.model_copy(update={"capacity_bytes": size_bytes, "reserved_bytes": 0}),)})
+
+    made = program(Mesh(x=4), lambda r: r >= 0)
+    compiled = made.compile("interp", arch=small(1 << 10))
+    assert any("shared by 4 ranks" in line for line in compiled.checks)
+    with pytest.raises(PtoError, match="results between tasks take"):
+        made.compile("interp", arch=small(64))
