@@ -82,7 +82,7 @@ def interrupts_arrive() -> None:
 def races_allowed() -> Iterator[None]:
     """Compile workloads whose tasks race: for tests of what a run makes of them. Their results are those of program order."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pto_wsp.targets.checks.check_races", lambda plan, arrays, lanes: Races(()))
+        patch.setattr("pto_wsp.targets.planning.check_races", lambda plan, arrays, lanes: Races(()))
         yield
 
 

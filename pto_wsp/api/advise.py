@@ -103,7 +103,7 @@ class Advices(Sequence[Advice], Displayed):
     def card(self) -> Any:
         """All that a notebook shows, as data: the verdict, and the changes with bars."""
         rows = [(one.change, one.cycles, one.gain, one.why) for one in self.found]
-        return late_module("pto_wsp.view.advice_card").advice_card(self.stats, self.sentence, rows, self._tried)
+        return late_module("pto_wsp.view.compare_cards").advice_card(self.stats, self.sentence, rows, self._tried)
 
     @property
     def _tried(self) -> str:

@@ -17,7 +17,6 @@ from pto_wsp.ops.spec import Op
 from pto_wsp.ops.table import ENTRIES, FORMULAS, FUNCTIONS
 from pto_wsp.source import here
 from pto_wsp.trace.kernel import control as kernel_control
-from pto_wsp.trace.kernel import items as kernel_items
 from pto_wsp.trace.kernel import memory as kernel_memory
 from pto_wsp.trace.kernel import picked_rows as kernel_rows
 from pto_wsp.trace.kernel.printing import print_
@@ -53,7 +52,7 @@ def members() -> Mapping[str, Callable[..., object]]:
         members[function.__name__] = function
     members |= {alias: formula.call for formula in FORMULAS for alias in formula.aliases}
     members |= {function.__name__: function for function in (kernel_rows.gather, kernel_rows.scatter, kernel_rows.scatter_add)}
-    members |= {"load": kernel_memory.load, "store": kernel_memory.store, "alloc": kernel_memory.alloc, "item": kernel_items.item,
+    members |= {"load": kernel_memory.load, "store": kernel_memory.store, "alloc": kernel_memory.alloc, "item": kernel_memory.item,
                 "range": kernel_control.range_, "when": kernel_control.when, "otherwise": kernel_control.otherwise, "print": print_}
     return MappingProxyType(members)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pto_wsp.errors.build import *
 from pto_wsp.errors.device import *
-from pto_wsp.errors.emission import *
 from pto_wsp.errors.kernel import *
 from pto_wsp.errors.mesh import *
 from pto_wsp.errors.order import *
@@ -18,7 +17,6 @@ from pto_wsp.errors.pto_error import SourcePosition as SourcePosition
 from pto_wsp.errors.pto_error import raise_all as raise_all
 from pto_wsp.errors.pto_error import unreachable as unreachable
 from pto_wsp.errors.run import *
-from pto_wsp.errors.sanitize import *
 from pto_wsp.errors.tensor import *
 from pto_wsp.errors.tensor_plan import *
 from pto_wsp.errors.tuning import *

@@ -1,4 +1,4 @@
-"""Errors of tile plans: entries that say nothing, too much, or what does not fit, and files that hold no plan."""
+"""Errors of tile plans: entries that say nothing, too much, or what does not fit; plan files; statements without a form as kernels."""
 
 from __future__ import annotations
 
@@ -45,3 +45,10 @@ class PlanUseError(PtoError):
     cause = "A plan is used with a function, an arch or a target that it was not made for."
     example = "softmax(x, plan=layernorm.plan(x))"
     fix = "Make a plan of the function itself: f.plan(x, arch=...)."
+
+
+class NoTileFormError(PtoError):
+    code = "J310"
+    cause = "A statement of a function on tensors has no form as tiles of a kernel, in the way that the plan cuts it."
+    example = "y = np.transpose(x, (2, 0, 1))  # with a tile that has more than one position along each axis"
+    fix = "The error names what stands in the way: cut an axis into other tiles in the plan, or store a value in a tensor of its own first."

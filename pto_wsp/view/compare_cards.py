@@ -1,4 +1,4 @@
-"""Cards of comparisons and of what a search tried: bars on one scale with the lower bound in them, lanes, what differs from the first."""
+"""Cards of comparisons, of what a search tried, and of advice: bars on one scale with the lower bound in them, lanes, what differs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from pto_wsp.schedule.changes import code_of
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.timing.comparison import Compared, Comparison, percent, said, sentence_of, versus
 from pto_wsp.timing.retime import Simulation
+from pto_wsp.timing.stats import Stats
 from pto_wsp.timing.trace import Trace
 from pto_wsp.view.card import (
+    AdvicePart,
+    AdviceRow,
     Card,
     ComparedPart,
     ComparedRow,
@@ -27,7 +30,7 @@ from pto_wsp.view.card import (
 )
 from pto_wsp.view.colours import legend_of
 from pto_wsp.view.run_cards import causes_bar, lanes_of, stats_parts, verdict
-from pto_wsp.wording import counted
+from pto_wsp.wording import counted, less
 
 _MOST_ROWS, _MOST_DRAWN = 12, 6
 _DRAWN_TASKS = 200_000        # tasks of all the compared up to which their lanes are drawn within the time of a view
@@ -260,3 +263,13 @@ def progress_curve(tried: Sequence[Row]) -> CurvePart:
             steps.append(point(at, count))
     return CurvePart(title="How the search came to it", x_label="tries", first="1", last=f"{len(cycles):,}", low=f"{low:,}",
                      high=f"{high:,}", dots=dots, steps=tuple(steps), bound=place(0, bound)[1])
+
+
+def advice_card(stats: Stats, sentence: str, rows: Sequence[tuple[str, int, float, str]], tried: str) -> Card:
+    """Return the card of advice. `stats`: of the run as it is; `rows`: change, cycles, gain as a fraction, why; best first."""
+    first = AdviceRow(change="as it is", cycles=stats.total_cycles, gain="", why=stats.dominated_by)
+    shown = tuple(AdviceRow(change=change, cycles=cycles, gain=less(gain), why=why) for change, cycles, gain, why in rows)
+    part = AdvicePart(unit="cycles", total=stats.total_cycles, bound=stats.lower_bound, rows=(first, *shown))
+    return Card(title="Advice", subtitle="changes of the schedule, each simulated on the tasks of the last run",
+                sentence=" ".join(filter(None, (verdict(stats), sentence))), parts=(part,) if stats.total_cycles else (),
+                foot=f"{tried}. A change goes behind the workload under its schedule" if rows else tried)

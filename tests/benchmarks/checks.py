@@ -23,7 +23,7 @@ from pto_wsp.passes.context import Context
 from pto_wsp.passes.lower import lower
 from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.targets.checks import check_plan
+from pto_wsp.targets.planning import check_plan
 from tests.benchmarks.page import put_between, stamp
 
 F32 = DType.F32

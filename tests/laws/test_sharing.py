@@ -85,7 +85,7 @@ def compiled(net: Sharing, target: str, monkeypatch: pytest.MonkeyPatch, *, chec
     """Return the program, though it may race unless it is `checked`, and the array of its results."""
     given, made = arrays(net)
     if not checked:
-        monkeypatch.setattr("pto_wsp.targets.checks.check_races", lambda plan, arrays, lanes: Races(()))
+        monkeypatch.setattr("pto_wsp.targets.planning.check_races", lambda plan, arrays, lanes: Races(()))
     assert made.data is not None
     return workload_of(net, given, made).compile(target=target), made.data
 

@@ -1,4 +1,4 @@
-"""Trace the statements that move data and make state: pto.load, pto.store, pto.alloc."""
+"""Trace the statements that move data, make state and read elements: pto.load, pto.store, pto.alloc, pto.item."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType, indices, part_name
 from pto_wsp.ops.entry import Operand
 from pto_wsp.ops.rounding import ALL
@@ -183,3 +184,24 @@ def valid_part(trace: KernelTrace, name: str, valid: object) -> _Extents:
                           found=repr(valid))
     rows, cols = valid
     return (None if rows is None else trace.whole(where, rows)), (None if cols is None else trace.whole(where, cols))
+
+
+@user_call("pto.item")
+def item(x: object, row: object = None, col: object = None) -> Symbolic:
+    """Return the element (row, col) of a tile, or of a Tensor parameter, as a scalar: an offset, a bound, a condition, a number.
+
+    Row and column are numbers or integer scalars; a tile of one row or column takes one index, a tile [1, 1] none. The scalar has
+    the tile's dtype: whole numbers, floats and truth values. A loop that it bounds needs a limit, e.g. n.min(64).
+    Raises: T213 for what is no tile, T204 for fp8, T209 for an index that is missing or no whole number, T301 for one outside.
+    One that is found outside when the task runs stops the task.
+    """
+    trace = current_kernel("item")
+    row, col = row if isinstance(row, tuple | list) and len(row) == 2 and col is None else (row, col)
+    if isinstance(x, TensorParamRef):
+        row, col = (Symbolic(trace.whole(f"`pto.item`: the {what}", at)) for what, at in (("row", row), ("column", col)))
+        return trace.element(load(x, (row, col), shape=(1, 1)), 0, 0)
+    if not is_tile(x):
+        raise OperandKindError("`pto.item` reads an element of a tile or of a Tensor parameter", here(),
+                               expected="a tile, or a Tensor parameter", found=repr(x),
+                               help="a scalar is used as it is" if isinstance(x, Symbolic) else None)
+    return trace.element(x, row, col)
