@@ -185,11 +185,13 @@ class JitFunction(doors.Displayed, Generic[Result]):
             return lowering.planned_until(function, empty, lowering.context_of(machine, target, known, ranks), until)
         return lowering.plan_of(function, None, machine, target, known, self._traces(args, kwargs), ranks).plan
 
-    def lower(self, plan: TilePlan | None = None, /, *, passes: Mapping[str, Callable[..., object]] | None = None, **tensors: Any) -> Any:
+    def lower(self, plan: TilePlan | None = None, /, *, passes: Mapping[str, Callable[..., object]] | None = None, dump: bool = False,
+              **tensors: Any) -> Any:
         """Return the function as a `Workload` on Tensors, for `>>`, `|`, `.dispatch` and every target; `.source()` prints it.
 
         `tensors`: a Tensor, an array or a type for each parameter by name, where it is annotated it may be left out: it is then declared,
         and each run binds it. `out`: the Tensor of the result, a tuple for several. `passes`: functions in place of passes, by name.
+        `dump`: keep what each pass changed, for `steps`, `changes(before, after)` and `dump(folder)` of the workload.
         Raises: T101, J101, J109 for tensors that do not fit; J3xx for a plan that does not; C113, C114 for passes.
         """
         out = tensors.pop("out", None)
@@ -208,7 +210,8 @@ class JitFunction(doors.Displayed, Generic[Result]):
         else:
             empty = lowering.empty_plan(function, arch, target, sizes)
             planned = lowering.with_passes(function, empty if plan is None else plan, context, passes)
-        workload = lowering.workload_of(planned, context, {**_given_tensors(tensors), **self._out_tensors(traced.function, out)})
+        steps = lowering.steps_of(function, planned.plan, context) if dump else ()
+        workload = lowering.workload_of(planned, context, {**_given_tensors(tensors), **self._out_tensors(traced.function, out)}, steps)
         return workload if self.options.schedule is None else workload.under(self.options.schedule)
 
     def _out_tensors(self, function: TensorFunction, out: object) -> dict[str, Tensor]:

@@ -275,6 +275,10 @@ def pipelines(name: str) -> Card:
     Raises: C104 for a target that there is none of.
     """
     parts: list[Part] = []
+    if not name:
+        tensor = doors.late_module("pto_wsp.passes.tensor.passes").TENSOR_PASSES
+        parts.append(TablePart(title="functions on tensors, for every target", head=("level", "pass", "what it does"), rows=tuple(
+            ("" if at else step.level_name, step.name, step.summary) for at, step in enumerate(tensor))))
     for target in map(find_target, [name] if name else doors.TARGETS):
         steps = target.passes(CompileOptions())
         levels = [step.level_name if at == 0 or steps[at - 1].level_name != step.level_name else "" for at, step in enumerate(steps)]

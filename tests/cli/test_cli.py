@@ -15,6 +15,7 @@ import pytest
 from pto_wsp import cli
 from pto_wsp.cli.main import main
 from pto_wsp.doors import TARGETS
+from pto_wsp.passes.tensor.passes import TENSOR_PASSES
 from pto_wsp.targets.options import CompileOptions
 from pto_wsp.targets.table import find_target
 
@@ -218,5 +219,6 @@ def test_passes_prints_each_pipeline(tmp_path: Path) -> None:
     assert [row[0] for row in tables[0]["rows"] if row[0]] == ["plan", "kernel", "part of a kernel", "tile program"]
     assert [row[0].split()[0] for row in tables[1]["rows"]] == ["passes='default'", "passes='clean'", "passes='none'"]
     every = json.loads(run(tmp_path, "passes", "--json"))["parts"]
-    assert [part["title"] for part in every if part["title"]] == list(TARGETS)
+    assert [part["title"] for part in every if part["title"]] == ["functions on tensors, for every target", *TARGETS]
+    assert [row[1] for row in every[0]["rows"]] == [step.name for step in TENSOR_PASSES]
     assert "there is no target 'cpu'" in run(tmp_path, "passes", "--target", "cpu", code=2)

@@ -24,6 +24,7 @@ from pto_wsp.ir.scalar import Number
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
+from pto_wsp.passes.pipeline import PassRun, Runner
 from pto_wsp.passes.tensor.emit import EmittedModule, emit
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
 from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards, without_moves
@@ -186,10 +187,18 @@ def _no_pass(name: object, names: Sequence[str]) -> UnknownPassError:
                             help=f"did you mean {near}?" if near else None)
 
 
-def workload_of(planned: PlannedFunction, context: TensorContext, tensors: Mapping[str, Tensor]) -> TensorWorkload:
+def steps_of(function: TensorFunction, plan: TilePlan, context: TensorContext) -> tuple[PassRun, ...]:
+    """Return what each pass does to a function under a complete plan: its changes and its seconds."""
+    runner = Runner(until=TENSOR_PASSES[-1].name)
+    runner.run(PlannedFunction(function, replace(plan, planner=None)), context, TENSOR_PASSES)
+    return tuple(runner.ran)
+
+
+def workload_of(planned: PlannedFunction, context: TensorContext, tensors: Mapping[str, Tensor],
+                steps: tuple[PassRun, ...] = ()) -> TensorWorkload:
     """Return a function in tiled form as a workload on tensors, by the paths of parameters and the names of results."""
     emitted = emit(planned, context)
-    return TensorWorkload.of(emitted.workload(tensors), emitted.source, planned.plan, covered(planned.function))
+    return TensorWorkload.of(emitted.workload(tensors), emitted.source, planned.plan, covered(planned.function), steps)
 
 
 def program_of(planned: PlannedFunction, options: JitOptions, arch: Arch,

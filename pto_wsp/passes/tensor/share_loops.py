@@ -117,6 +117,7 @@ class _Sharing:
         self.plan = plan
         self._sizes = context.sizes
         self._next = highest_id(function)
+        self._effects: list[Effects] = []          # of the items of the body at hand
         self._results = {view.array.id for view in function.results}
         self._uses = _uses_of(function)
 
@@ -129,7 +130,8 @@ class _Sharing:
         items = list(body.items)
         nests = {place: nest for place, item in enumerate(items) if (nest := _nest_of(item)) is not None}
         groups: list[_Shared] = []
-        between = list(_between_kernels(items, nests, self._results))
+        self._effects = [effects_of(item) for item in items]
+        between = list(_between_kernels(items, nests, self._results, self._effects))
         for array, writer in sorted(between, key=lambda pair: not self._asked(pair[0])):      # what a person wants goes first
             self._placed(array, writer, items, nests, groups)
         merged = {place: group for group in groups for place in group.blocks}
@@ -179,7 +181,8 @@ class _Sharing:
         """Return the nests that share a loop if an array lies in the loop, and the dimension of the axis; or why they cannot."""
         users = {place for place, nest in nests.items() if array.id in nest.effects.reads | nest.effects.writes}
         if self._uses.get(array.id, 0) > sum(_count(nests[place].item, array.id) for place in users):
-            alone = any(isinstance(item, flow.Do) and made_by(item) is None and array.id in _touched(effects_of(item)) for item in items)
+            alone = any(isinstance(item, flow.Do) and made_by(item) is None and array.id in _touched(effects)
+                        for item, effects in zip(items, self._effects, strict=True))
             return "one task uses the whole of it" if alone else "another loop of the function uses it"
         before = [one for one in groups if one.blocks.keys() & users]
         reason = ""
@@ -190,7 +193,7 @@ class _Sharing:
                 continue
             together = _Shared(array.shape[dim], made)
             joined = _joined(together, before)
-            wrong = joined if isinstance(joined, str) else _why_not(joined, items, nests)
+            wrong = joined if isinstance(joined, str) else _why_not(joined, self._effects, nests)
             if isinstance(joined, str) or wrong:
                 reason = reason or wrong
                 continue
@@ -256,14 +259,15 @@ def _nest_of(item: Item) -> _Nest | None:
     return None
 
 
-def _between_kernels(items: Sequence[Item], nests: Mapping[int, _Nest], results: set[int]) -> Iterator[tuple[Array, int]]:
+def _between_kernels(items: Sequence[Item], nests: Mapping[int, _Nest], results: set[int],
+                     effects: Sequence[Effects]) -> Iterator[tuple[Array, int]]:
     """Yield the arrays that items make without contents, one nest writes and other items use, each with the place of the writer."""
     for item in items:
         array = made_by(item)
         if array is None or array.id in results or _make(item).fill is not None:
             continue
         writers = [place for place, nest in nests.items() if array.id in nest.effects.writes]
-        if len(writers) == 1 and any(array.id in effects_of(other).reads for place, other in enumerate(items) if place != writers[0]):
+        if len(writers) == 1 and any(array.id in one.reads for place, one in enumerate(effects) if place != writers[0]):
             yield array, writers[0]
 
 
@@ -368,12 +372,12 @@ def _undivided(sizes: Sequence[int]) -> str:
     return "" if wrong is None else f"tiles of {wrong} and {max(sizes)} do not divide each other"
 
 
-def _why_not(group: _Shared, items: Sequence[Item], nests: Mapping[int, _Nest]) -> str:
+def _why_not(group: _Shared, effects_by_place: Sequence[Effects], nests: Mapping[int, _Nest]) -> str:
     """Return why nests cannot stand in one loop; "" if they can."""
     places = sorted(group.blocks)
     for place in range(places[0], places[-1]):
         if place not in group.blocks:
-            effects = effects_of(items[place])
+            effects = effects_by_place[place]
             if any(effects.must_follow(nests[one].effects) for one in places if one < place):
                 return f"`{nests[place].name if place in nests else 'a loop'}` stands between and waits for it"
     for one in places:
