@@ -7,13 +7,29 @@ from dataclasses import replace
 from functools import lru_cache
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, evaluate, sub
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, arrays_defined, limit_of, views_read
+from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var, add, evaluate, sub
+from pto_wsp.ir.tensor_function import (
+    Apply,
+    Array,
+    ArrayStep,
+    ArrayView,
+    Item,
+    Make,
+    Put,
+    Show,
+    Statement,
+    TileCut,
+    arrays_defined,
+    limit_of,
+    views_read,
+)
+from pto_wsp.ir.view import Cut
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
 from pto_wsp.passes.tensor.axes import AxisRole, Dim
-from pto_wsp.passes.tensor.effects import elements_in
+from pto_wsp.passes.tensor.effects import elements_in, vars_in
+from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened
 from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
 from pto_wsp.passes.tensor.planned import TensorContext
 from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, candidates_of, check_tiles
@@ -127,6 +143,45 @@ def _crowding_axes(group: KernelGroup, columns: Dim | None) -> set[Dim | None]:
     return found
 
 
+def _rows_and_step(group: KernelGroup, columns: Dim | None, walked: Dim | None, others: Sequence[Dim]) -> tuple[Dim | None, bool]:
+    """Return the axis of which a task takes several positions beside the columns and what it takes whole, and whether a sum is walked in
+    steps of several positions: the first of `others`, or none, that leaves tiles in memory.
+    """
+    several: set[Dim | None] = {axis for axis in group.whole if group.axes.extent(axis) != Const(1)} | {columns}
+    if len(several) < 2:
+        return next(iter(others), None), True      # two axes are a tile in any order
+    for taken, steps in ((several, True), (several - {walked}, False)):
+        if _has_tiles(group, taken, walked):
+            return next((axis for axis in others if _has_tiles(group, {*taken, axis}, walked)), None), steps
+    return next(iter(others), None), True      # what stands in the way is said where the tiles are bound
+
+
+def _has_tiles(group: KernelGroup, several: set[Dim | None], walked: Dim | None) -> bool:
+    """Tell whether tasks can bind every view of memory as a tile, where they take several positions along these axes and one along others.
+
+    The last tile along an axis may be short. Axes that a task takes whole are among `several`.
+    """
+    views = {view for statement in group.statements for view in (*views_read(statement), *map(ArrayView, arrays_defined(statement)))
+             if view.array.id not in group.local}
+    views |= {one.target for one in group.statements if isinstance(one, Put) and one.target.array.id not in group.local}
+    bounds = {extent.name: 2 for axis in several if axis is not None and isinstance(extent := group.axes.extent(axis), SymbolRef)}
+    for view in views:
+        steps: list[ArrayStep] = []
+        step: Var | None = None
+        for dim, axis in enumerate(group.axes.of_view(view)):
+            start = Var("tile", dim)
+            step = start if axis == walked else step
+            if axis is not None and group.axes.extent(axis) != Const(1) and axis not in several:
+                steps.append(Cut(dim, start, add(start, Const(1))))
+            elif axis in group.tiled and group.axes.extent(axis) != Const(1):
+                steps.append(TileCut(dim, start, 2))
+        try:
+            flattened(view.then(*steps), ExtentLimits(bounds), lambda node, step=step: step is not None and step in vars_in((node,)))
+        except NoTile:
+            return False
+    return True
+
+
 def _leading_axes(group: KernelGroup) -> set[Dim | None]:
     """Return the axes in front of the two that a product, a sum of columns or a movement works on: a task has one position of these."""
     found: set[Dim | None] = set()
@@ -159,16 +214,17 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
 
     leading = _leading_axes(group)
     crowded = _crowding_axes(group, columns)
-    rows = max((axis for axis in group.tiled if axis != columns and axis not in leading and axis not in crowded), default=None,
-               key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis],
-                                 group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
+    others = sorted((axis for axis in group.tiled if axis != columns and axis not in leading and axis not in crowded), reverse=True,
+                    key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis],
+                                      group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
+    rows, steps_of_several = _rows_and_step(group, columns, walked, others)
 
     def axis_of(axis: Dim, key: str) -> TileAxis:
         given = given_of(axis, key)
         tails = said_of(plan, "tails", name, group, axis) if key == "tiles" and given is None else None
         if tails is not None and isinstance(tails.first, tuple) and isinstance(tails.first[0], int):
             given = tails.first[0]
-        if given is None and axis not in (rows, columns, walked):
+        if given is None and (axis not in (rows, columns, walked) or (axis == walked and not steps_of_several)):
             given = 1
         if key == "inner" and given is None and group.walked is None and (context.arch.neutral or context.arch.cores.shared):
             given = extents[axis]       # a CPU sums a long axis in one piece: its caches bound no tile

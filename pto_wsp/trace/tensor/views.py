@@ -76,7 +76,7 @@ def taken_by(trace: TensorTrace, part: PartOfTensor) -> TensorValue:
     rows = table
     if table.rank > 1 and not isinstance(table.extents[-1], Const):      # a tile of the table may be short in one dimension alone
         rows = table.then(tf.Refold((simplified(product(table.extents)),)))
-    made = trace.apply(TAKE, (front, rows), (*rows.extents, *front.extents[1:]), source.dtype)
+    made = _taken_rows(trace, front, rows)
     if rows is not table:
         shaped = trace.state((*table.extents, *front.extents[1:]), source.dtype, None, what=TAKE)
         put(trace, shaped, made.then(tf.Refold(shaped.extents)))
@@ -85,6 +85,30 @@ def taken_by(trace: TensorTrace, part: PartOfTensor) -> TensorValue:
         return made
     order = (*range(table.rank, table.rank + dim), *range(table.rank), *range(table.rank + dim, made.rank))
     return made.then(Permute(order))
+
+
+def _taken_rows(trace: TensorTrace, source: TensorValue, table: TensorValue) -> TensorValue:
+    """Return source[table] along the first dimension. Positions of three and more fixed dimensions are taken as one row each: tasks bind
+    tiles of rows that lie one behind the other, and a part of such a position does not.
+    """
+    inner, whole = source.extents[1:], source.storage.array.shape
+    n_outer = len(whole) - len(inner)
+    shape = (*table.extents, *inner)
+    if len(inner) < 3 or n_outer < 1 or not all(isinstance(extent, Const) for extent in inner) or not _leaves(source, len(inner)):
+        return trace.apply(TAKE, (source, table), shape, source.dtype)
+    width = product(inner)
+    rows = TensorValue(source.trace, source.storage, (tf.Refold((*whole[:n_outer], width)), *source.steps), source.taken)
+    return trace.apply(TAKE, (rows, table), (*table.extents, width), source.dtype).then(tf.Refold(shape))
+
+
+def _leaves(value: TensorValue, n: int) -> bool:
+    """Tell whether no step of a view touches the last `n` dimensions."""
+    rank = value.storage.array.rank
+    for step in value.steps:
+        if not isinstance(step, Pick | Cut) or step.dim >= rank - n:
+            return False
+        rank -= isinstance(step, Pick)
+    return True
 
 
 # -- brackets ----------------------------------------------------------------------------------------------------------
