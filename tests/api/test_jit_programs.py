@@ -260,3 +260,15 @@ def test_a_plan_has_values_of_tunable_parameters() -> None:
         np.testing.assert_allclose(in_blocks.using(target="interp")(x, plan=given), x.sum(0), rtol=1e-5, atol=1e-5)
     with pytest.raises(PlanNameError, match="did you mean block"):
         plan.but(tunables={"blok": 16})
+
+
+@jit
+def joined(w: Tensor["t", 6, F32]):
+    return np.concatenate([w, w * 2], axis=1)
+
+
+@pytest.mark.parametrize("columns", [5, 6, 7, 11, 12])
+def test_a_tile_may_be_longer_than_a_part_that_is_written(columns: int) -> None:
+    w = draw(5, 6)
+    plan = joined.plan(w).but(tiles={"out": {1: columns}})
+    np.testing.assert_array_equal(joined.using(target="interp")(w, plan=plan), np.concatenate([w, w * 2], axis=1))

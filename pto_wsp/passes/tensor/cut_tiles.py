@@ -140,6 +140,8 @@ class _GroupCut:
         assert said is not None and isinstance(said.first, int)
         extent, inside = self._group.axes.extent(axis), self._steps.get(axis)
         size, step = (said.first, 0) if inside is None else (inside.tile, inside.step)
+        if isinstance(extent, Const):       # of a part that is written, the plan may name the axis of the longer whole
+            size = max(1, min(size, int(extent.value)))
         tails = said_of(self._plan, "tails", self._name, self._group, axis)
         sizes = [one for one in (tails.first if tails is not None and isinstance(tails.first, tuple) else ()) if isinstance(one, int)]
         if not sizes or (isinstance(extent, Const) and int(extent.value) % size == 0):
