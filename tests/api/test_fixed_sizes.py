@@ -248,3 +248,25 @@ def test_rows_of_an_extent_that_a_run_says_are_no_declared_rows() -> None:
     bound = {"rows": np.ones((7, 8), np.float32), "out": np.zeros((7, 8), np.float32)}
     workload(one_tile)().compile(target="interp").run(**bound, n=7)      # filterwarnings makes a warning an error
     assert (bound["out"] == 2).all()
+
+
+def test_an_index_that_a_symbol_bounds_freezes_no_extent() -> None:
+    """Rows 0 to 3 are all that n % 4 can reach, and they are all that there are; yet a run says which, so no run warns."""
+    table, out = Tensor(np.ones((4, 8), np.float32), name="table"), Tensor(np.zeros((2, 8), np.float32), name="out")
+    n = Symbol("n")
+
+    @workload
+    def chosen() -> None:
+        for i in P(2):
+            line[i](table[n % 4:n % 4 + 1], out[i:i + 1])
+
+    @workload
+    def counted() -> None:
+        for i in P.seq(8):                 # by numbers alone: the four declared rows, whatever is bound
+            line[i](table[i % 4:i % 4 + 1], out[i // 4:i // 4 + 1])
+
+    longer = np.full((9, 8), 3, np.float32)
+    chosen().compile("interp").run(n=6, table=longer)
+    np.testing.assert_array_equal(out.data, 6.0)
+    with pytest.warns(UserWarning, match="tasks reach 4 of 9 positions of `table`"):
+        counted().compile("interp").run(table=longer)
