@@ -127,8 +127,8 @@ def _kept(keepdims: object, keepdim: object) -> bool:
 def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function: Callable[..., Any], *,
             nonempty: bool = False) -> TensorValue:
     """Return a reduction along dimensions, one after the other: `function(x, 1)` along the last, `function(x, 0)` along the one before."""
-    if nonempty and any(value.extents[at] == Const(0) for at in dims):
-        raise ExtentError(f"`{name}` of nothing", here(), expected="at least one element along the axis", found=repr(value))
+    if nonempty:
+        _check_elements(name, value, dims)
     result = value
     for at in reversed(dims):
         if at == result.rank - 1:
@@ -139,6 +139,21 @@ def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function:
             last = function(moved_last(result, at), 1)
             result = moved_back(last, at)
     return result if keepdims else without(result, dims)
+
+
+def _check_elements(name: str, value: TensorValue, dims: Axes) -> None:
+    """Check that there is an element along each of dimensions, or let each call check it, where its symbols alone say how many.
+
+    Raises: J201.
+    """
+    trace = current_trace(name)
+    for at in dims:
+        extent = value.extents[at]
+        if extent == Const(0):
+            raise ExtentError(f"`{name}` of nothing", here(), expected="at least one element along the axis", found=repr(value))
+        if len(trace.blocks.open) == 1 and not isinstance(extent, Const) \
+                and all(isinstance(leaf, Const | s.SymbolRef) for leaf in s.leaves(extent)):
+            trace.promise(s.binary(s.Op.GE, extent, Const(1)))
 
 
 def merged_last(value: TensorValue, dims: Axes) -> TensorValue:
@@ -166,7 +181,16 @@ def _by_formula(name: str, formula: Callable[..., Any], *, wide: bool = False, n
 
 _sum, _prod, _mean = (_by_formula(f.__name__, f, wide=True) for f in (axes.sum, axes.prod, axes.mean))
 _amax, _amin = (_by_formula(f.__name__, f, nonempty=True) for f in (axes.amax, axes.amin))
-_any, _all = (_by_formula(f.__name__, f) for f in (axes.any, axes.all))
+
+
+def _mask_of(value: Any) -> Any:
+    return value if value.dtype.is_bool else value != 0
+
+
+# by counts, which are 0 of nothing: an extreme of nothing says nothing
+_count: Callable[..., Any] = axes.sum
+_any = _by_formula("any", lambda v, at, keepdims: _count(_mask_of(v), at, keepdims=keepdims) > 0)
+_all = _by_formula("all", lambda v, at, keepdims: _count(~_mask_of(v), at, keepdims=keepdims) == 0)
 
 
 def _in(name: str, x: object, dtype: object) -> object:
@@ -244,8 +268,8 @@ def _merged(name: str, x: object, axis: object, dim: object, keepdims: bool, fun
     """Return a reduction along axes that are joined into one."""
     value = value_of(name, x)
     dims = axes_of(name, value, axis, dim)
-    if nonempty and any(value.extents[at] == Const(0) for at in dims):
-        raise ExtentError(f"`{name}` of nothing", here(), expected="at least one element along the axis", found=repr(value))
+    if nonempty:
+        _check_elements(name, value, dims)
     if len(dims) == 1:
         result = moved_back(function(moved_last(value, dims[0])), dims[0])
         return result if keepdims else without(result, dims)

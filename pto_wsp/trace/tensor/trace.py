@@ -290,6 +290,11 @@ class TensorTrace(ABC):
                     return True
         return False
 
+    def promise(self, condition: Scalar) -> None:
+        """Let each call check a condition on extents and Scalars."""
+        if all(known.condition != condition for known in self.assumptions):
+            self.assumptions.append(tf.Assumption(condition, here()))
+
     def is_natural(self, node: Scalar) -> bool:
         """Tell whether a scalar is certainly not negative."""
         if node in self.naturals:

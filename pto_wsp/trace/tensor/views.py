@@ -346,6 +346,9 @@ def check_writable(value: TensorValue) -> None:
                                expected="a view, or state of tt.zeros",
                                found=repr(value), also=[("taken", value.taken[0].span)],
                                help=f"write `{value.taken[0].storage.array.name}` itself, or a copy in state")
+    if any(isinstance(step, tf.Flip) for step in value.steps):
+        raise TensorWriteError("a slice with a negative step is only read", here(), expected="a step >= 1", found=repr(value),
+                               help="write np.flip(value, axis) to the slice with a positive step")
     if value.readonly or not value.storage.writable:
         kind = "an In parameter" if value.readonly or value.storage.kind is ArrayRole.READ else "a constant"
         raise TensorWriteError(f"`{value.name}` is {kind}, which is only read", here(), found=repr(value),
