@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -112,4 +113,5 @@ def scaling(example: Example, n: int, times: int, comm: object) -> None:
             seconds.append(time.perf_counter() - start)
         if comm is None or comm.rank == 0:  # type: ignore[attr-defined]
             print(f"{kind} scaling: cycles on 1, 2, 4 ranks {', '.join(f'{one:,}' for one in cycles)}; {times} times the data on {n} ranks "
-                  f"{'in one process' if comm is None else 'over MPI'}: {1e3 * min(seconds):.2f} ms", flush=True)
+                  f"{'in one process' if comm is None else 'over MPI'}: {1e3 * min(seconds):.2f} ms"
+                  f"{', on fewer cores than ranks' if comm is not None and n > (os.cpu_count() or 1) else ''}", flush=True)
