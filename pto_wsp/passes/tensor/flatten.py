@@ -179,8 +179,8 @@ class _StepsTaken:
             self.within[at] = (self.start[at], simplified(add(self.start[at], self.extent[at])))      # a part whose size is not known
             self.start[at] = Const(0)
         elif self.within[at] is None and not isinstance(self.start[at], Const) and self.varying(start) and not self.varying(self.start[at]):
-            self.within[at] = (self.start[at], add(self.start[at], self.extent[at]))      # a task's block
-            self.start[at] = self.start[at]
+            self.within[at] = (self.start[at], add(self.start[at], self.extent[at]))      # a task's block, of which a loop takes steps
+            self.start[at] = Const(0)
         self.start[at] = add(self.start[at], start)
         self.step[at] *= step
         self.extent[at] = extent
