@@ -1,7 +1,7 @@
 """Functions on whole tensors with default plans, beside kernels written by hand: `python -m tests.benchmarks.tensors [--only softmax]`.
 
 Both spellings of a pair get the same arrays, and each result is checked against NumPy in float64 before it counts. Cycles are simulated, of
-the machine `ascend_910b`; seconds are those of `cpu_sim` on two threads, the least of some runs in turns. Lines are those with code: of the
+the machine `ascend_910b`; seconds are those of one thread of `cpu_sim`, the least of some runs in turns. Lines are those with code: of the
 hand's kernels and workload, of the function.
 """
 
@@ -17,6 +17,7 @@ import time
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,11 +25,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp import Program, Workload, jit, tt
+from pto_wsp import Program, TilePlan, Workload, auto_schedule, jit, tt
+from tests.benchmarks.page import put_between, stamp
 
 Array = npt.NDArray[Any]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-ARCH, THREADS, ROUNDS = "ascend_910b", 2, 15
+ARCH, THREADS, ROUNDS = "ascend_910b", 1, 15
+CLOCK = time.process_time     # of one thread: others on the machine disturb it less than the clock
 TOLERANCE = 1e-4     # of f32 against float64; results are of size 1
 
 
@@ -192,8 +195,8 @@ class Figures:
     n_lines: int
 
 
-def measure(pair: Pair, *, rounds: int = ROUNDS) -> tuple[Figures, Figures]:
-    """Return the figures of the kernels by hand and of the function.
+def measure(pair: Pair, *, rounds: int = ROUNDS, budget: int = 0) -> tuple[Figures, ...]:
+    """Return the figures of the kernels by hand, of the function, and with a budget, of the best plans that so many simulations find.
 
     Raises: SystemExit for a result that is not NumPy's.
     """
@@ -202,22 +205,24 @@ def measure(pair: Pair, *, rounds: int = ROUNDS) -> tuple[Figures, Figures]:
     lines = (n_lines(EXAMPLES / pair.example / f"{pair.example}.py", pair.names), n_lines(Path(__file__), [pair.function.__name__]))
     runs: list[Callable[[], object]] = []
     programs: list[Program] = []
-    for maker in (_hand, _function):
+    makers: list[Callable[[Pair, ModuleType, Mapping[str, Array], str | None], Made]] = [_hand, _function]
+    if budget:
+        makers.append(partial(_searched, budget=budget))
+    lines = (*lines, lines[-1])
+    for maker in makers:
         simulated = maker(pair, module, given, ARCH)
         check(simulated, want)
         programs.append(simulated.program)
         timed = maker(pair, module, given, None)
         check(timed, want)
         runs.append(timed.program.run)
-    seconds = [math.inf, math.inf]
+    seconds = [math.inf] * len(runs)
     for _ in range(rounds):
         for k, run in enumerate(runs):
-            start = time.perf_counter()
+            start = CLOCK()
             run()
-            seconds[k] = min(seconds[k], time.perf_counter() - start)
-    hand, function = (Figures(program.stats.total_cycles, program.stats.task_count, seconds[k], lines[k])
-                      for k, program in enumerate(programs))
-    return hand, function
+            seconds[k] = min(seconds[k], CLOCK() - start)
+    return tuple(Figures(program.stats.total_cycles, program.stats.task_count, seconds[k], lines[k]) for k, program in enumerate(programs))
 
 
 @dataclass(frozen=True)
@@ -234,8 +239,16 @@ def _hand(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str 
 
 
 def _function(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str | None) -> Made:
+    return _planned(pair, module, given, arch, pair.function.plan(**given, arch=arch or "host_cpu"))
+
+
+def _searched(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str | None, budget: int) -> Made:
+    copies = [value.copy() for value in given.values()]
+    return _planned(pair, module, given, arch, auto_schedule(pair.function, *copies, arch=arch or "host_cpu", budget=budget))
+
+
+def _planned(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str | None, plan: TilePlan) -> Made:
     out = np.full(pair.expected(module, given).shape, np.nan, np.float32)
-    plan = pair.function.plan(**given, arch=arch or "host_cpu")
     return Made(_compiled(pair.function.lower(plan, **given, out=out), arch), out)
 
 
@@ -250,14 +263,16 @@ def check(made: Made, want: Array) -> None:
         raise SystemExit(f"wrong: the result of {made.program!r} is not NumPy's")
 
 
-def table(found: Mapping[str, tuple[Figures, Figures]]) -> str:
-    """Return the figures as a table of Markdown: by hand, then of the function, then the quotient."""
-    rows = ["| pair | cycles by hand | function | | ms by hand | function | | tasks | lines by hand | function |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for name, (hand, function) in found.items():
-        rows.append(f"| {name} | {hand.cycles:,} | {function.cycles:,} | {function.cycles / hand.cycles:.2f} | {hand.seconds * 1e3:.2f} | "
-                    f"{function.seconds * 1e3:.2f} | {function.seconds / hand.seconds:.2f} | {hand.n_tasks} / {function.n_tasks} | "
-                    f"{hand.n_lines} | {function.n_lines} |")
+def table(found: Mapping[str, tuple[Figures, ...]]) -> str:
+    """Return the figures as a table of Markdown: by hand, of the function, the quotient, and that of the best plan if one was searched."""
+    rows = ["| pair | cycles by hand | function | | best | ms by hand | function | | best | tasks | lines by hand | of it |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for name, (hand, function, *best) in found.items():
+        of_cycles = f"{best[0].cycles / hand.cycles:.2f}" if best else "-"
+        of_seconds = f"{best[0].seconds / hand.seconds:.2f}" if best else "-"
+        rows.append(f"| {name} | {hand.cycles:,} | {function.cycles:,} | {function.cycles / hand.cycles:.2f} | {of_cycles} | "
+                    f"{hand.seconds * 1e3:.2f} | {function.seconds * 1e3:.2f} | {function.seconds / hand.seconds:.2f} | {of_seconds} | "
+                    f"{hand.n_tasks} / {function.n_tasks} | {hand.n_lines} | {function.n_lines} |")
     return "\n".join(rows)
 
 
@@ -266,8 +281,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Functions on whole tensors beside kernels by hand.")
     parser.add_argument("--only", choices=PAIRS, nargs="*", default=list(PAIRS), help="which pairs")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="runs whose least time counts (default %(default)s)")
+    parser.add_argument("--budget", type=int, default=0, help="simulations of a search for the best plan; 0 (default): none")
+    parser.add_argument("--page", type=Path, help="put the table between its marks in this page")
     options = parser.parse_args()
-    print(table({name: measure(PAIRS[name], rounds=options.rounds) for name in options.only}))
+    found = table({name: measure(PAIRS[name], rounds=options.rounds, budget=options.budget) for name in options.only})
+    print(found)
+    if options.page is not None:
+        put_between(options.page, "tensors", f"{stamp()}: `python -m tests.benchmarks.tensors --budget {options.budget}`\n\n{found}")
     return 0
 
 

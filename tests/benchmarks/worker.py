@@ -1,4 +1,4 @@
-"""One peer in a process of its own, told what to do by lines of JSON: `python -m tests.benchmarks.worker PEER THREADS`.
+"""One peer in a process of its own, told what to do by lines of JSON: `python -m tests.benchmarks.worker PEER THREADS CLOCK`.
 
 prepare: loads a work's inputs, runs it once and answers with its error. time: answers with the ms of several runs. drop: forgets
 the work. Peers keep pools of threads; in processes of their own, idle between their turns, they do not disturb each other.
@@ -11,7 +11,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -24,16 +24,19 @@ from tests.benchmarks.works.work import Array, aligned
 LIMIT = "limit"
 TURN_S, MOST_RUNS = 0.05, 100
 
+CLOCKS: Mapping[str, Callable[[], float]] = {"wall": time.perf_counter, "processor": time.process_time}
+
 
 def load(folder: Path) -> dict[str, Array]:
     """Return the arrays that the parent saved, each at the start of a cache line."""
     return {path.stem: aligned(np.load(path)) for path in sorted(folder.glob("*.npy"))}
 
 
-def prepare_work(peer: str, key: str, folder: Path, amount: int, threads: int) -> tuple[dict[str, object], Callable[[], float] | None]:
+def prepare_work(peer: str, key: str, folder: Path, amount: int, threads: int,
+                 clock: Callable[[], float]) -> tuple[dict[str, object], Callable[[], float] | None]:
     """Return what to answer, and what measures one run in ms where the peer offers the work."""
     if peer == LIMIT:
-        return {"error": 0.0}, prepare_limit(WORKS[key], amount, threads, time.perf_counter)
+        return {"error": 0.0}, prepare_limit(WORKS[key], amount, threads, clock)
     work = WORKS[key]
     found = prepare(peer, key, load(folder / "inputs"), threads)
     if found is None:
@@ -45,9 +48,9 @@ def prepare_work(peer: str, key: str, folder: Path, amount: int, threads: int) -
     error = work.error(result(), np.load(folder / "expected.npy"))
 
     def measure() -> float:
-        begun = time.perf_counter()
+        begun = clock()
         run()
-        return (time.perf_counter() - begun) * 1e3
+        return (clock() - begun) * 1e3
 
     return {"error": error, "first_ms": first_ms}, measure
 
@@ -64,7 +67,7 @@ def turn(measure: Callable[[], float]) -> list[float]:
 
 def main() -> int:
     """Answer until the input ends."""
-    peer, threads = sys.argv[1], int(sys.argv[2])
+    peer, threads, clock = sys.argv[1], int(sys.argv[2]), CLOCKS[sys.argv[3]]
     # Answers have their own channel: what a library prints goes with the errors.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -74,7 +77,7 @@ def main() -> int:
         answer: dict[str, object] = {}
         try:
             if order["do"] == "prepare":
-                answer, measure = prepare_work(peer, order["work"], Path(order["folder"]), order["amount"], threads)
+                answer, measure = prepare_work(peer, order["work"], Path(order["folder"]), order["amount"], threads, clock)
             elif order["do"] == "time" and measure is not None:
                 answer = {"ms": turn(measure)}
             elif order["do"] == "drop":

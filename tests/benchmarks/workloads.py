@@ -26,6 +26,7 @@ from tests.benchmarks.peers.catalogue import OURS, PEERS, TENSORS
 from tests.benchmarks.worker import LIMIT
 from tests.benchmarks.works.catalogue import WORKS, draw
 
+TORCH = ("torchc", "torch")     # torch.compile, or eager code where both call the same library
 PAUSE_S = 0.01   # after a turn, until the threads of the peer have gone to sleep
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -33,13 +34,13 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 class Worker:
     """A peer's process."""
 
-    def __init__(self, peer: str, threads: int, log: Path) -> None:
+    def __init__(self, peer: str, threads: int, log: Path, clock: str) -> None:
         self.peer = peer
         self.log = log
         environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
         cores = sorted(os.sched_getaffinity(0))[:threads]
         with log.open("w") as errors:
-            self.process = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.worker", peer, str(threads)], text=True,
+            self.process = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.worker", peer, str(threads), clock], text=True,
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment,
                                             cwd=Path(__file__).resolve().parents[2],
                                             preexec_fn=lambda: os.sched_setaffinity(0, cores))
@@ -61,12 +62,12 @@ class Worker:
 
 
 @contextmanager
-def workers(peers: Sequence[str], threads: int, folder: Path) -> Iterator[list[Worker]]:
+def workers(peers: Sequence[str], threads: int, folder: Path, clock: str = "wall") -> Iterator[list[Worker]]:
     """Start a process a peer; end them after."""
     with ExitStack() as stack:
         started = []
         for peer in peers:
-            worker = Worker(peer, threads, folder / f"{peer}.log")
+            worker = Worker(peer, threads, folder / f"{peer}.log", clock)
             stack.enter_context(worker.process)   # closes its pipes, at which it ends, and waits
             started.append(worker)
         yield started
@@ -124,9 +125,11 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def markdown(rows: Sequence[dict[str, Any]], command: str) -> str:
-    """Return a table for documentation: our time, the best peer's, and the share of the limit; and how long functions on tensors take."""
+    """Return a table for documentation: our time, the best peer's, the share of the limit; how long functions on tensors take, in ms and
+    as a multiple of the kernels' time; and what torch.compile takes, as a multiple of the time of these functions."""
     lines = [f"{stamp()}: `{command}`", "",
-             "| work | ms | of the limit | best peer | ms | times as fast | tensors, ms |", "| --- | --- | --- | --- | --- | --- | --- |"]
+             "| work | ms | of the limit | best peer | ms | times as fast | tensors | of kernels | torch, of tensors |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for key in dict.fromkeys(row["work"] for row in rows):
         timed = [row for row in rows if row["work"] == key and row["ms"] is not None]
         mine = next((row for row in timed if row["peer"] == OURS), None)
@@ -134,8 +137,12 @@ def markdown(rows: Sequence[dict[str, Any]], command: str) -> str:
         ours = "| - | - " if mine is None else f"| {mine['ms']:.3g} | {mine['limit_fraction']:.0%} of {mine['limit']} "
         theirs = "| - | - " if best is None else f"| {best['peer']} | {best['ms']:.3g} "
         ratio = "-" if mine is None or best is None else f"{best['ms'] / mine['ms']:.2f}"
-        whole = next((f"{row['ms']:.3g}" for row in timed if row["peer"] == TENSORS), "-")
-        lines.append(f"| {WORKS[key].says} {ours}{theirs}| {ratio} | {whole} |")
+        tensors = next((float(row["ms"]) for row in timed if row["peer"] == TENSORS), None)
+        torch = next((row for name in TORCH for row in timed if row["peer"] == name), None)
+        whole = "-" if tensors is None else f"{tensors:.3g}"
+        of_kernels = "-" if tensors is None or mine is None else f"{tensors / mine['ms']:.2f}"
+        of_torch = "-" if tensors is None or torch is None else f"{torch['ms'] / tensors:.2f}"
+        lines.append(f"| {WORKS[key].says} {ours}{theirs}| {ratio} | {whole} | {of_kernels} | {of_torch} |")
     return "\n".join(lines)
 
 
@@ -146,6 +153,8 @@ def main() -> int:
     parser.add_argument("--works", default=",".join(WORKS), help=f"some of {', '.join(WORKS)}")
     parser.add_argument("--peers", default=",".join(installed), help=f"some of {', '.join(PEERS)}; ours always runs")
     parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
+    parser.add_argument("--clock", choices=["wall", "processor"], default="wall",
+                        help="processor: the time of one thread, which others on the machine disturb less; with --threads 1")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path, help="write the rows there")
     parser.add_argument("--markdown", action="store_true", help="print a table for documentation at the end")
@@ -162,17 +171,21 @@ def main() -> int:
         print(f"not installed: {', '.join(missing)}")
     if options.threads < 1 or options.rounds < 1:
         parser.error("--threads and --rounds are at least 1")
+    if options.clock == "processor" and options.threads != 1:
+        parser.error("--clock processor counts what all threads do, waiting too: --threads 1")
     print(f"{stamp()}; {options.threads} threads")
     rows: list[dict[str, Any]] = []
     running = [LIMIT, OURS, *(name for name in peers if name != OURS and name not in missing)]
-    with tempfile.TemporaryDirectory(prefix="workloads-") as folder, workers(running, options.threads, Path(folder)) as everyone:
+    with (tempfile.TemporaryDirectory(prefix="workloads-") as folder,
+          workers(running, options.threads, Path(folder), options.clock) as everyone):
         for key in works:
             found = measure(key, everyone, options.rounds, Path(folder), small=options.small)
             show(found)
             rows += found
     if options.json is not None:
         options.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-    table = markdown(rows, f"python -m tests.benchmarks.workloads --peers {','.join(peers)} --threads {options.threads}")
+    table = markdown(rows, f"python -m tests.benchmarks.workloads --peers {','.join(peers)} --threads {options.threads}"
+                     + (" --clock processor" if options.clock == "processor" else ""))
     if options.markdown:
         print(table)
     if options.page is not None:

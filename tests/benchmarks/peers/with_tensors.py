@@ -122,7 +122,7 @@ def causal(q, k, v):
 @jit
 def ragged(q: Tensor["rows", DIM, F32], k: Tensor["rows", DIM, F32], v: Tensor["rows", DIM, F32],
            starts: Monotone[Tensor["ends", I64]]):
-    out = tt.empty(q.shape)
+    out = tt.zeros(q.shape)      # rows of no sequence
     for r in tt.each(starts.shape[0] - 1):
         mine = slice(starts[r], starts[r + 1])
         n = starts[r + 1] - starts[r]

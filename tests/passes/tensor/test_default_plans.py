@@ -1,0 +1,57 @@
+# ruff: noqa: F821, UP037      (a string in Tensor[...] is a symbol)
+"""Plans that nobody wrote: no executor without a task where rows suffice, and no extent of an argument in a plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pto_wsp import DType, Tensor, jit
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.tt.library import rms_norm, softmax
+
+F32 = DType.F32
+
+
+@jit
+def normed(x: Tensor["t", 32, F32], g: Tensor[32, F32], w: Tensor[32, 48, F32]) -> Any:
+    return softmax(rms_norm(x, g) @ w)
+
+
+def arguments(t: int) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(t)
+    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in ((t, 32), (32,), (32, 48)))
+
+
+@pytest.mark.parametrize("arch", ["host_cpu", "ascend_910b"])
+def test_an_extent_of_an_argument_changes_no_plan(arch: str) -> None:
+    plans = {normed.plan(*arguments(t), arch=arch).digest for t in (1, 7, 301, 4096)}
+    assert plans == {normed.plan(arch=arch).digest}
+    if arch == "host_cpu":
+        again = jit(normed.__wrapped__)
+        for t in (1, 7, 301):
+            again(*arguments(t))
+        assert len(again.compiled) == 1
+
+
+@pytest.mark.parametrize("with_product", [False, True])
+def test_no_executor_is_without_a_task_where_rows_suffice(with_product: bool) -> None:
+    """16 rows for each vector core: the kernel has a task for each core of its unit."""
+    cores = builtin_arch("ascend_910b").cores
+    wanted = cores.cube if with_product else cores.vector
+    assert wanted is not None and cores.vector is not None
+    t = 16 * int(cores.vector)
+    x, g, w = arguments(t)
+
+    @jit
+    def fixed(x: Tensor[t, 32, F32], g: Tensor[32, F32], w: Tensor[32, 48, F32]) -> Any:
+        return softmax(rms_norm(x, g) @ w) if with_product else rms_norm(x, g) * w[0, 0]
+
+    plan = fixed.plan(arch="ascend_910b")
+    program = fixed.lower(plan, x=x, g=g, w=w).compile(arch="ascend_910b")
+    program.run()
+    tasks = Counter(str(task).split("[")[0] for task in program.graph.tasks)
+    assert (" cube " if with_product else " vector ") in str(plan) and min(tasks.values()) >= wanted, f"{tasks}\n{plan}"
