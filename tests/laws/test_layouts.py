@@ -5,29 +5,36 @@ from __future__ import annotations
 import pytest
 
 from pto_wsp import PtoError
-from tests.laws.generated_layouts import generate
+from tests.laws.generated_layouts import Drawn, generate
 
 
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 160))])
-def test_a_function_over_ranks_is_numpys(seed: int) -> None:
-    generate(seed).check("interp")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(160, 200))
-@pytest.mark.parametrize("algorithm", ["tree", "direct"])
-def test_by_each_algorithm(seed: int, algorithm: str) -> None:
-    drawn = generate(seed)
+def check(drawn: Drawn, target: str, algorithm: str | None = None) -> None:
+    """Hold a function against NumPy; one that has no form as kernels says nothing, on one rank either."""
     try:
-        drawn.check("interp", algorithm)
+        drawn.check(target, algorithm)
     except PtoError as problem:
-        assert "there is no tree" in str(problem) or "tree" in str(problem), problem
+        if problem.code != "J310":
+            raise
+        pytest.skip("no form as kernels")
+
+
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 120))])
+def test_a_function_over_ranks_is_numpys(seed: int) -> None:
+    check(generate(seed), "interp")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(200, 215))
+@pytest.mark.parametrize("seed", range(160, 185))
+def test_by_each_algorithm(seed: int) -> None:
+    drawn = generate(seed)
+    for algorithm in ("tree", "direct"):
+        check(drawn, "interp", algorithm)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200, 212))
 def test_compiled_code_does_the_same(seed: int) -> None:
-    generate(seed).check("cpu_sim")
+    check(generate(seed), "cpu_sim")
 
 
 def test_programs_move_and_are_refused() -> None:
