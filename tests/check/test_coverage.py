@@ -17,7 +17,7 @@ from pto_wsp.check.verdict import Verdict
 from pto_wsp.errors import RunBoundsError, UnwrittenError
 from pto_wsp.ir import flow
 from pto_wsp.ir import tensor_function as t
-from pto_wsp.ir.scalar import Const, Op, Scalar, add, binary, mul, sub
+from pto_wsp.ir.scalar import Const, Op, Scalar, add, binary, minimum, mul, sub
 from pto_wsp.ir.view import Cut, Pick
 from pto_wsp.run.tensor_evaluate import evaluate
 from tests.examples.tensors import EXAMPLES
@@ -238,6 +238,18 @@ def test_a_mutant_of_the_tiles_is_not_proved(mutant: Callable[[t.TensorFunction]
     function = EXAMPLES["rmsnorm_linear"].function.plan(arch="ascend_910b", until="cut_tiles").function
     assert not check_coverage(function)[1]
     assert check_coverage(mutant(function))[1]
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_the_iteration_before_has_written_if_there_is_an_order(ordered: bool) -> None:
+    f = FunctionBuilder()
+    n = f.symbol("n")
+    out = f.make("out", (n, 4), None)
+    f.put(out.then(Cut(0, Const(0), minimum(Const(1), n))), 1)
+    with f.loop(n, start=1, ordered=ordered) as i:
+        f.put(out.then(Pick(0, i)), f.apply("neg", out.then(Pick(0, sub(i, Const(1))))))
+    f.give(out)
+    assert bool(check_coverage(f.function())[1]) != ordered
 
 
 # -- drawn writes ------------------------------------------------------------------------------------------------------
