@@ -271,7 +271,7 @@ typedef struct pto_spread {
 } pto_spread;
 
 /* Begins n_ready transfers; `ended` has room for the nodes of those that have ended by now. Returns how many, or -1 to end the run. n_busy:
-   workers that run a task. */
+   not 0 while other workers run tasks, or have some to run. */
 typedef int64_t (*pto_progress_fn)(void *user, const pto_transfer *ready, int64_t n_ready, int64_t *ended, int32_t n_busy);
 
 typedef struct pto_ranks_options {

@@ -119,7 +119,7 @@ class RankEngine(Engine):
             if not transfers.again(transfer.key, transfer.node):
                 self._begin(transfer)
         done = transfers.ended()
-        if not done and not n_ready:
+        if not done and not (n_ready and n_busy):
             if n_busy:
                 transfers.patience.compute(expects=len(transfers) > 0)
                 done = transfers.ended()

@@ -78,7 +78,7 @@ def reduced(shape: tuple[int, int], n: int) -> tuple[Workload, Workload, np.ndar
     return filled(), added(), out
 
 
-def layer(ranks: int, tiles: int = 8, width: int = 512) -> tuple[Workload, np.ndarray, np.ndarray]:
+def layer(ranks: int, tiles: int = 8, width: int = 1024) -> tuple[Workload, np.ndarray, np.ndarray]:
     """Return silu(x @ up) @ down, `tiles` blocks of 64 rows, with the inner columns cut over the ranks; the result, and NumPy's."""
     mesh = Mesh(x=ranks)
     rng = np.random.default_rng(0)
@@ -149,7 +149,7 @@ def simulated_ring(n: int = 1024) -> tuple[float, int, int]:
     stats = program.stats
     seconds = time.perf_counter() - started
     assert np.all(np.asarray(Z) == 2 * n)
-    return seconds, len(program.timed.columns.task_node), stats.total_cycles
+    return seconds, stats.task_count, stats.total_cycles
 
 
 # -- one rank ----------------------------------------------------------------------------------------------------------

@@ -65,6 +65,15 @@ static void end(pto_worker *worker, uint32_t at)
             go_on(worker, pool->graph->succ[s]);
 }
 
+/* How many of the others run a task, or find one that they have not begun: this thread must leave them its core. */
+static int32_t n_busy(pto_worker *worker)
+{
+    pto_pool *pool = worker->pool;
+    bool is_left = atomic_load(&worker->top) < atomic_load(&worker->bottom) || atomic_load(&pool->n_overflow) > 0 ||
+                   atomic_load(&worker->heap.n) > 0;
+    return atomic_load(&pool->ranks->n_busy) + is_left;
+}
+
 void pto_rank_worker_work(pto_worker *worker)
 {
     pto_pool *pool = worker->pool;
@@ -95,7 +104,7 @@ void pto_rank_worker_work(pto_worker *worker)
             atomic_store(&ranks->n_waiting, 0);
             pthread_mutex_unlock(&ranks->lock);
         }
-        int64_t n_ended = ranks->options.progress(ranks->options.user, ranks->given, n, ranks->ended, atomic_load(&ranks->n_busy));
+        int64_t n_ended = ranks->options.progress(ranks->options.user, ranks->given, n, ranks->ended, n_busy(worker));
         if (n_ended < 0)
             atomic_fetch_or(&pool->stop, PTO_STOP_CANCELLED);
         for (int64_t i = 0; i < n_ended; i++)

@@ -1,0 +1,23 @@
+"""What the benchmark of meshes measures is what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pto_wsp import Mesh
+from tests.benchmarks.mesh import layer, simulated_ring
+
+
+def test_the_ring_has_the_copies_of_a_ring() -> None:
+    n = 16
+    _, n_tasks, cycles = simulated_ring(n)
+    products, sends, sums, gathers, to_the_array = n, n * (n - 1), n * (n - 1), n * (n - 1), 1
+    assert n_tasks == products + sends + sums + gathers + to_the_array
+    assert cycles > 2 * (n - 1) * 500       # each round waits for a link's latency
+
+
+def test_a_layer_is_the_same_on_one_rank_and_two() -> None:
+    for ranks in (1, 2):
+        workload, out, expected = layer(ranks, tiles=1, width=64)
+        workload.compile(mesh=Mesh(x=ranks)).run()
+        np.testing.assert_allclose(out, expected, rtol=1e-3, atol=1e-3)
