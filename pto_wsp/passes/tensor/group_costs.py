@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var, add, evaluate, sub
@@ -147,7 +147,7 @@ def _rows_and_step(group: KernelGroup, columns: Dim | None, walked: Dim | None, 
     """Return the axis of which a task takes several positions beside the columns and what it takes whole, and whether a sum is walked in
     steps of several positions: the first of `others`, or none, that leaves tiles in memory.
     """
-    several: set[Dim | None] = {axis for axis in group.whole if group.axes.extent(axis) != Const(1)} | {columns}
+    several: set[Dim | None] = {columns, *(axis for axis in group.whole if group.axes.extent(axis) != Const(1))}
     if len(several) < 2:
         return next(iter(others), None), True      # two axes are a tile in any order
     for taken, steps in ((several, True), (several - {walked}, False)):
@@ -176,10 +176,14 @@ def _has_tiles(group: KernelGroup, several: set[Dim | None], walked: Dim | None)
             elif axis in group.tiled and group.axes.extent(axis) != Const(1):
                 steps.append(TileCut(dim, start, 2))
         try:
-            flattened(view.then(*steps), ExtentLimits(bounds), lambda node, step=step: step is not None and step in vars_in((node,)))
+            flattened(view.then(*steps), ExtentLimits(bounds), partial(_reads, step))
         except NoTile:
             return False
     return True
+
+
+def _reads(var: Var | None, node: Scalar) -> bool:
+    return var is not None and var in vars_in((node,))
 
 
 def _leading_axes(group: KernelGroup) -> set[Dim | None]:
