@@ -121,7 +121,7 @@ class FunctionBuilder:
 
     def show(self, label: str, value: t.ArrayView) -> None:
         """A print."""
-        self.append(t.Show(label, value, self.span()))
+        self.append(t.Show(label, value, self.group, self.span()))
 
     @contextmanager
     def loop(self, stop: Any, start: Any = 0, step: Any = 1, *, ordered: bool = True, name: str = "i", group: str = "") -> Iterator[Var]:

@@ -30,7 +30,7 @@ def made(first_id: int = 0, name: str = "x", line: int = 1) -> t.TensorFunction:
     inside = flow.Sequence((
         flow.Do(t.Apply("rowsum", (t.ArrayView(x, (t.TileCut(0, i, 16),)),), (y,), (("axis", 1), ("to", DType.F16)), "g", span)),
         flow.Do(t.Put(t.ArrayView(out, (Cut(0, Const(0), Const(2)),)), row, t.ArrayView(table), True, "g", span)),
-        flow.Choice((flow.Branch(Binary(Op.GT, limit, Const(0.5)), flow.Sequence((flow.Do(t.Show("y", t.ArrayView(y), span)),)),
+        flow.Choice((flow.Branch(Binary(Op.GT, limit, Const(0.5)), flow.Sequence((flow.Do(t.Show("y", t.ArrayView(y), "g", span)),)),
                                  t.BodyNote("g"), span),), flow.Sequence())))
     body = flow.Sequence((flow.Do(t.Make(out, None, span)), flow.Loop(i, Const(0), sub(n, Const(1)), Const(1), False, inside,
                                                                      t.BodyNote("g"), None, span)))
