@@ -133,7 +133,7 @@ class BodyTrace(TensorTrace):
                 return _REDUCTIONS[name](*inputs, axis=axis, **rest)
         if method == "accumulate" and ufunc is np.add and set(options) <= {"axis"}:
             return fn.cumsum(inputs[0], axis=options.get("axis", 0))
-        op = (find_ufunc(ufunc) or _UFUNCS.get(name) or array_names.ufunc_of(ufunc, "__call__")) if method == "__call__" else None
+        op = meaning_of_ufunc(ufunc) if method == "__call__" else None
         if op is None or options:
             asked = f"np.{name}" + ("" if method == "__call__" else f".{method}")
             given = f" with {', '.join(options)}=" if options and op is not None else ""
@@ -159,6 +159,11 @@ class BodyTrace(TensorTrace):
         given = {key: value for key, value in kwargs.items() if value is not None or key not in _LEFT_OUT}
         bind(f"torch.{name}", shown, tuple(args), given)
         return found(*args, **given)
+
+
+def meaning_of_ufunc(ufunc: np.ufunc) -> Traced | None:
+    """Return what a ufunc of NumPy traces when it is called; None for one without a meaning here."""
+    return find_ufunc(ufunc) or _UFUNCS.get(ufunc.__name__) or array_names.ufunc_of(ufunc, "__call__")
 
 
 _LEFT_OUT = ("out", "dtype", "layout", "device")       # what torch hands on as None where the user says nothing
