@@ -88,3 +88,19 @@ def test_lengths_by_turn(target: str) -> None:
     for j in range(4):
         acc = acc * 2 + x[j * 8:j * 8 + 8][:lengths[j]].sum(0, keepdims=True)
     assert np.array_equal(by_element.using(target=target)(x, lengths), acc)
+
+
+@jit
+def later_end(x: Tensor["t", DIM, F32], ends: Tensor["n", I32]) -> Any:
+    """A stop that is the later of two is no bound by the nearer one."""
+    out = tt.zeros((ends.shape[0], DIM))
+    for r in tt.each(ends.shape[0]):
+        out[r] = np.sum(x[2:np.maximum(6, ends[r])], axis=0)
+    return out
+
+
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+def test_the_later_of_two_ends(target: str) -> None:
+    x = np.random.default_rng(1).integers(-9, 10, (20, DIM)).astype(np.float32)
+    ends = np.array([0, 6, 7, 19, 40], np.int32)
+    assert np.array_equal(later_end.using(target=target)(x, ends), np.stack([x[2:max(6, end)].sum(0) for end in ends]))

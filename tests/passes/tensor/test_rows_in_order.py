@@ -54,6 +54,11 @@ def test_results_are_those_of_numpy(target: str, t: int) -> None:
     assert np.array_equal(found, expected(x, ids, w))
 
 
+def test_the_evaluator_agrees_before_and_after_each_pass() -> None:
+    x, ids, w = drawn(23, 5)
+    assert np.array_equal(routed.using(verify_passes=True)(x, ids, w), expected(x, ids, w))
+
+
 def test_tasks_of_different_numbers_have_no_edge() -> None:
     """Of 40 tokens, the products of four numbers wait for the index alone."""
     x, ids, w = drawn(40)
