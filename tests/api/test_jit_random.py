@@ -84,3 +84,13 @@ def test_numbers_drawn_in_a_loop_are_those_of_each_turns_seed() -> None:
 
     for call in (f, f.using(target="interp"), f.python):
         np.testing.assert_array_equal(call(np.zeros((3, 6), np.float32)), [expected((6,), 2 * i) for i in range(3)])
+
+
+@pytest.mark.parametrize("tiles", [{0: 2, 1: 3, 2: 4}, {0: 4, 1: 2, 2: 8}])
+def test_rows_of_a_tile_that_are_no_neighbours_keep_their_numbers(tiles: dict[Any, int]) -> None:
+    @jit(target="interp")
+    def f(x: Tensor[4, 4, 8, F32]):
+        return x + tt.random(x.shape, 5)
+
+    x = np.zeros((4, 4, 8), np.float32)
+    np.testing.assert_array_equal(f(x, plan=f.plan().but(tiles={"out": tiles})), expected(x.shape, 5))
