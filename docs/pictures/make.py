@@ -247,23 +247,28 @@ def ragged_batch() -> tuple[Program, Callable[..., object]]:
 def lanes(x: float, y: float, width: float, rows: Sequence[TaskLane], colour: Callable[[TaskMark], int],
           names: Sequence[str]) -> list[str]:
     """Return the lanes of a card as SVG, 18 high each; `colour`: the slot of a mark, `names`: what slots stand for."""
-    parts, words = [], []
+    parts: list[str] = []
+    words: list[tuple[int, int, int, float]] = []
     for at, row in enumerate(rows):
         top = y + 18 * at
         parts += [text(x - 8, top + 11, row.label, "end small"), rect(x, top, width, 14, "lane"),
                   text(x + width + 8, top + 11, f"{row.busy} busy", "small")]
         for slot, marks in groupby(row.marks, key=colour):
-            span = list(marks)
-            begin, end = x + span[0].x * width / 1000, x + (span[-1].x + span[-1].width) * width / 1000
-            words.append((begin, end, slot, top))
+            begin, end = 0, -3
+            for mark in marks:      # a name stands on marks of its colour, not in a gap between two
+                if mark.x > end + 2:
+                    begin = mark.x
+                    words.append((begin, end, slot, top))
+                end = mark.x + mark.width
+                words[-1] = (begin, end, slot, top)
         paths: dict[str, list[str]] = {}
         for mark in row.marks:
             kind = f'class="c{colour(mark)}"' + ("" if mark.full else ' opacity=".45"')
             paths.setdefault(kind, []).append(f"M{mark.x} 0h{max(1, mark.width)}v1h-{max(1, mark.width)}z")
         parts += [f'<path transform="translate({x:g} {top:g}) scale({width / 1000:g} 14)" {kind} d="{"".join(path)}"/>'
                   for kind, path in paths.items()]
-    return parts + [text((begin + end) / 2, top + 11, names[slot], f"mid {'ondark' if slot in DARK_TEXT else 'on'}")
-                    for begin, end, slot, top in words if end - begin > 8 * len(names[slot]) + 4]
+    return parts + [text(x + (begin + end) / 2 * width / 1000, top + 11, names[slot], f"mid {'ondark' if slot in DARK_TEXT else 'on'}")
+                    for begin, end, slot, top in words if (end - begin) * width / 1000 > 8 * len(names[slot]) + 4]
 
 
 def request_of(mark: TaskMark) -> int:
