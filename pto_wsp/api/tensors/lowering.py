@@ -60,8 +60,10 @@ def placed(function: TensorFunction, bound: BoundArguments, mesh: Mesh | None) -
     if mesh is None:
         named = next((leaf.path for leaf, layout in zip(bound.leaves, layouts, strict=True) if layout is not None), None)
         if named is not None:
+            axes = dict.fromkeys(axis for layout in layouts if layout is not None for axis in layout.axes if isinstance(axis, str))
+            shape = ", ".join(f"{axis}=2" for axis in axes or ("x",))
             raise MeshError(f"`{function.name}`: argument `{named}` has a layout, and no mesh is known", here(), expected="a mesh",
-                            help=f"{function.name}.using(mesh=Mesh(x=2))(...) runs the function over the ranks of a mesh")
+                            help=f"{function.name}.using(mesh=Mesh({shape}))(...) runs the function over the ranks of a mesh")
         return without_moves(function), None
     known = sizes_of(bound.leaves, [given.ref.shape if isinstance(given, Tensor) and not given.sized_by_runs else
                                     None if array is None else array.shape for given, array in zip(bound.given, bound.arrays, strict=True)])
