@@ -42,7 +42,8 @@ class Example:
 
 def main(example: Example, description: str | None) -> int:
     """Run an example on as many ranks as there are; return 1 where a result is wrong."""
-    comm = importlib.import_module("mpi4py.MPI").COMM_WORLD if "mpi4py" in sys.modules else None      # `python -m mpi4py` loads it
+    world = importlib.import_module("mpi4py.MPI").COMM_WORLD if "mpi4py" in sys.modules else None      # `python -m mpi4py` loads it
+    comm = world if world is not None and world.size > 1 else None
     parser = argparse.ArgumentParser(description=str(description).split("\n", 1)[0])
     parser.add_argument("--ranks", type=int, default=2 if comm is None else comm.size, help="of one process, default %(default)s")
     parser.add_argument("--scaling", type=int, default=0, metavar="K",

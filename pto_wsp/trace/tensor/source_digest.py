@@ -99,7 +99,7 @@ def _function_text(function: object, around: _Around) -> str:
     inside = _Around((*around.functions, plain))
     parts = [plain.__defaults__, plain.__kwdefaults__, *map(_cell, plain.__closure__ or ())]
     annotations = dict(_plain(plain.__annotations__))
-    return "|".join((plain.__module__, *_code_text(plain.__code__), *(_text(one, inside) for one in parts),
+    return "|".join((str(plain.__module__), *_code_text(plain.__code__), *(_text(one, inside) for one in parts),
                      _text(annotations, _Around((*around.functions, plain), classes=True))))
 
 
