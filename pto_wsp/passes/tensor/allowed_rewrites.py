@@ -58,7 +58,7 @@ from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.effects import highest_id
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 
-BLOCK = 128      # positions of the axis that a turn of an online softmax takes
+BLOCK = 128      # positions of the axis that an iteration of an online softmax takes
 
 
 def allowed_rewrites(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:

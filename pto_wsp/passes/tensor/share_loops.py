@@ -108,7 +108,7 @@ class _Shared:
 
     @property
     def size(self) -> int:
-        """The positions of the axis in one turn of the loop."""
+        """The positions of the axis in one iteration of the loop."""
         return max(size for _, size in self.blocks.values())
 
 
@@ -174,7 +174,7 @@ class _Sharing:
             whole *= planned_extent(extent, self._sizes)
         part = whole * joined.size // max(1, planned_extent(array.shape[dim], self._sizes))
         self.plan = self.plan.with_choice("keep", array.name, "", "task",
-                                          f"scratch of {min(part, whole):,} bytes a turn, {whole:,} for the whole")
+                                          f"scratch of {min(part, whole):,} bytes an iteration, {whole:,} for the whole")
 
     def _sharing(self, array: Array, items: Sequence[Item], nests: Mapping[int, _Nest], groups: Sequence[_Shared],
                  ) -> tuple[_Shared, int] | str:
