@@ -134,7 +134,7 @@ static void run_for_rank(pto_pool *pool)
     atomic_store(&pool->n_overflow, 0);
     atomic_store(&pool->remaining, pool->graph->n_nodes);
     int64_t n_start = pool->n_start;
-    pool->n_start = pool->has_queues ? n_start : 1;        /* worker 0 wakes another one for what is not small */
+    pool->n_start = pool->has_queues ? n_start + 1 : 1;    /* worker 0 takes none by priority, and wakes others for what is not small */
     pto_run_open(pool);
     pool->n_start = n_start;
     pto_rank_worker_work(&pool->workers[0]);
