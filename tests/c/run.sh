@@ -20,7 +20,7 @@ run_variant() {
         return
     fi
     for name in regions deps execute sim sim_front sim_exec sim_calendar sim_rules streams marks channel fresh window calendar queues \
-        wall programs run sanitize sanitize_memory prints finite matmul moves; do
+        wall programs run sanitize sanitize_memory prints finite matmul moves ranks; do
         local program=$build/$variant-$name report=$build/$variant-$name.txt status=0
         if ! "$cc" "${flags[@]}" "$@" -o "$program" "$here/test_$name.c" "$build/lib$variant.so" "-Wl,-rpath,$build"; then
             echo "FAIL [$variant] test_$name does not build"
