@@ -113,6 +113,7 @@ def test_what_a_page_sends_is_not_trusted(widget: Any) -> None:
         assert widget.simulation.total_cycles == 300 and widget.message == ""
 
 
+@pytest.mark.slow
 def test_tunables_are_controls_that_run_when_they_are_chosen() -> None:
     made = []
 

@@ -38,6 +38,7 @@ def run(script: str, how: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", script, how], text=True, capture_output=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_new_process_finds_what_another_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
     script = SCRIPT.replace("FACTOR", "2.0")

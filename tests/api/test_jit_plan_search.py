@@ -20,6 +20,7 @@ def arrays() -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((40, 64), np.float32), rng.standard_normal((64, 96), np.float32)
 
 
+@pytest.mark.slow
 def test_a_found_plan_is_never_slower_than_the_default() -> None:
     x, w = arrays()
     usual = product.plan(x, w, arch="ascend_910b")

@@ -100,6 +100,7 @@ def test_a_part_that_leaves_its_buffer_ends_the_run(at: tuple[int, int]) -> None
         assert (caught.value.expected, caught.value.found) == ("row 0 .. 2, column 0 .. 2", f"row {at[0]}, column {at[1]}")
 
 
+@pytest.mark.slow
 def test_a_read_that_leaves_its_tile_ends_the_run() -> None:
     @kernel
     def window(x: In[Tile[4, 6, F32]], i: Scalar[I32], out: Out[Tile[2, 3, F32]]) -> None:

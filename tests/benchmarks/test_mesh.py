@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from pto_wsp import Mesh
 from tests.benchmarks.mesh import layer, simulated_ring
@@ -16,6 +17,7 @@ def test_the_ring_has_the_copies_of_a_ring() -> None:
     assert cycles > 2 * (n - 1) * 500       # each round waits for a link's latency
 
 
+@pytest.mark.slow
 def test_a_layer_is_the_same_on_one_rank_and_two() -> None:
     for ranks in (1, 2):
         workload, out, expected = layer(ranks, tiles=1, width=64)

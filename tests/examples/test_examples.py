@@ -219,6 +219,7 @@ def test_paged_attention_says_what_is_wrong_with_a_trace(content: str | None, me
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_moe_says_what_waiting_for_the_routing_costs(tmp_path: Path) -> None:
     text = output(MOE, tmp_path, *SMALL["moe"])
     assert re.search(r"routed by the host: 64 tasks, .* no waits", text)

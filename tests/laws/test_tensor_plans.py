@@ -95,6 +95,7 @@ def test_every_plan_cuts_a_function_of_the_same_meaning(seed: int) -> None:
         assert cut.plan == plan, f"{plan.diff(cut.plan)}"
 
 
+@pytest.mark.slow
 def test_every_plan_runs_to_the_same_results() -> None:
     assert sum(check_runs(generated(seed, 6), seed, "interp", {}) for seed in range(5)) > 12
 

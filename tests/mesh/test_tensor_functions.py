@@ -149,6 +149,7 @@ def test_the_printed_module_runs_without_the_tensor_level() -> None:
     np.testing.assert_array_equal(run_printed(text, arrays), expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("said", "mutant"), [
     ("x.on(rank)", "x.on((rank + 1) % 6)"),                                    # a swapped rank
     ("x_at = rank // 3", "x_at = rank % 3"),                                   # a wrong place along an axis

@@ -150,6 +150,7 @@ def test_dump_and_lower_show_the_passes_that_run() -> None:
         made.lower("cpu_sim", until="simplify", passes="none")
 
 
+@pytest.mark.slow
 def test_a_pass_value_in_a_list_stands_for_the_pass_of_its_name() -> None:
     made, y, _ = program()
     made.compile("interp").run()

@@ -284,6 +284,7 @@ def cards_of(name: str) -> Iterator[Card]:
                   links=(GraphLink(source=0, target=0, reasons=name, count=name, points=((60, 40), (60, 40))),))))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_names_are_shown_and_steer_nothing(name: str) -> None:
     for card in cards_of(name):

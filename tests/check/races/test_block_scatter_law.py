@@ -224,6 +224,7 @@ def check_counts(counts: Counter[tuple[Verdict, bool]]) -> None:
     assert counts[Verdict.PROVED, False] > 0.25 * counts.total() and counts[Verdict.COUNTEREXAMPLE, True] > 0.2 * counts.total(), counts
 
 
+@pytest.mark.slow
 def test_scatters_are_proved_where_no_table_touches() -> None:
     check_counts(verdicts(range(40)))
 

@@ -46,6 +46,7 @@ def test_the_loop_over_blocks_is_a_loop_of_its_kernel() -> None:
     assert "for j in pto.range(" in source and "for j in P" not in source
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 @pytest.mark.parametrize("lengths", [[5], [8, 8], [0, 17, 0, 3, 8, 1], [24, 0, 9]])
 def test_segments_of_any_length(target: str, lengths: list[int]) -> None:
