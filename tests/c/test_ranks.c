@@ -389,7 +389,12 @@ static void close_runs(void)
 
 static void expect_program_order(void)
 {
+    static bool gave_up;               /* each wait in vain takes long */
+    CHECK(!gave_up);
+    if (gave_up)
+        return;
     run_both();
+    gave_up = wrong != NULL;
     if (wrong != NULL)
         printf("    %s\n", wrong);
     CHECK(wrong == NULL);
