@@ -18,7 +18,7 @@ def check(drawn: Drawn, target: str, algorithm: str | None = None) -> None:
         pytest.skip("no form as kernels")
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 120))])
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 80))])
 def test_a_function_over_ranks_is_numpys(seed: int) -> None:
     check(generate(seed), "interp")
 
