@@ -17,6 +17,7 @@ from mypy.types import AnyType, Type, TypeOfAny, UnboundType
 _ANNOTATIONS = "pto_wsp.trace.kernel.annotations."
 _IN_BRACKETS = frozenset({
     "pto_wsp.ir.tensor.Tensor", "pto_wsp.ir.tensor.Injective", "pto_wsp.ir.tensor.Monotone", "pto_wsp.ir.tile.Tile",
+    *(f"pto_wsp.api.checked_types.{name}" for name in ("CheckedTensor", "Injective", "Monotone")),
     *(f"{_ANNOTATIONS}{name}" for name in ("In", "Out", "InOut", "Acc", "Scalar", "Constexpr"))})
 
 

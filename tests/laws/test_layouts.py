@@ -27,8 +27,12 @@ def test_a_function_over_ranks_is_numpys(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(160, 185))
 def test_by_each_algorithm(seed: int) -> None:
     drawn = generate(seed)
-    for algorithm in ("tree", "direct"):
-        check(drawn, "interp", algorithm)
+    check(drawn, "interp", "direct")
+    try:
+        check(drawn, "interp", "tree")
+    except PtoError as problem:      # an all_to_all, or a relayout that is one, has no tree
+        if problem.code != "M104" or "has no tree" not in problem.message:
+            raise
 
 
 @pytest.mark.slow
