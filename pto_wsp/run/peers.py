@@ -28,7 +28,7 @@ from pto_wsp.source import Span, here
 
 _WORDS_TAG = 1
 _NAP_S = 50e-6              # between two looks at messages
-_LONG_NAP_S = 200e-6        # where no message is expected
+_LONG_NAP_S = 200e-6        # while kernels run
 _BEAT_S = 1.0               # how often a rank that takes part says so
 POLLS = 16                 # looks at messages between two looks at the engine
 _GRACE_S = 0.5              # after which what a rank sent before it left has arrived
@@ -298,8 +298,8 @@ class Patience:
         """Start anew: something has ended."""
         self._n, self._since, self._was_said = 0, None, False
 
-    def compute(self, *, expects: bool) -> None:
-        """Pass a time in which this rank's own tasks run. `expects`: messages are under way.
+    def compute(self) -> None:
+        """Pass a time in which this rank's own tasks run: looks at messages take it from their core.
 
         Raises: M106 for an error of another rank.
         """
@@ -307,7 +307,7 @@ class Patience:
         peers = self._peers
         peers.listen()
         peers.beat(time.monotonic())
-        time.sleep(_NAP_S if expects else _LONG_NAP_S)
+        time.sleep(_LONG_NAP_S)
 
     def turn(self) -> None:
         """Pass a short time.

@@ -121,7 +121,7 @@ class RankEngine(Engine):
         done = transfers.ended()
         if not done and not (n_ready and n_busy):
             if n_busy:
-                transfers.patience.compute(expects=len(transfers) > 0)
+                transfers.patience.compute()
                 done = transfers.ended()
             elif len(transfers):
                 for _ in range(POLLS):
