@@ -300,7 +300,7 @@ def _row_of(starts: TensorRef, place: Var, count: Scalar, scope: IterationScope,
 
 
 def box_of(view: ArrayView, *, exactly: bool) -> Box | None:
-    """Return the box of an array's elements that a view has; where it is no box, one around it, or None (`exactly`)."""
+    """Return the box of elements that a view takes of an array. For a view that is no box: a box around the view, or None (`exactly`)."""
     return _box(view.array.shape, view.steps, exactly=exactly)
 
 

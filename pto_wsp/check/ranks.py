@@ -33,7 +33,7 @@ class _BeyondSteps(Exception):
 
 @dataclass(slots=True, eq=False)
 class _PartUse:
-    """The ranks that write a tensor, and those of which it is read, each with a task."""
+    """The ranks whose parts of a tensor are written, and the ranks whose parts are read, each with a task."""
 
     written: dict[int, Submit]
     read: dict[int, Submit]

@@ -39,7 +39,7 @@ class TensorWorkload(Workload):
 
     @classmethod
     def of(cls, workload: Workload, source: str, plan: TilePlan, checks: CheckList, steps: tuple[PassRun, ...] = ()) -> TensorWorkload:
-        """Return a workload with the text that it was made of, the plan, and what is proved of its writes."""
+        """Return a workload that keeps its source text, its plan, and the verdicts on its writes."""
         made = cls.__new__(cls)
         for name in Workload.__slots__:
             setattr(made, name, getattr(workload, name))

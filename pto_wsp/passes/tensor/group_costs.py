@@ -147,16 +147,17 @@ def _rows_and_step(group: KernelGroup, columns: Dim | None, walked: Dim | None, 
     """Return the axis of which a task takes several positions beside the columns and what it takes whole, and whether a sum is walked in
     steps of several positions: the first of `others`, or none, that leaves tiles in memory.
     """
-    several: set[Dim | None] = {columns, *(axis for axis in group.whole if group.axes.extent(axis) != Const(1))}
+    several: frozenset[Dim | None] = frozenset((columns, *(axis for axis in group.whole if group.axes.extent(axis) != Const(1))))
     if len(several) < 2:
         return next(iter(others), None), True      # two axes are a tile in any order
     for taken, steps in ((several, True), (several - {walked}, False)):
         if _has_tiles(group, taken, walked):
-            return next((axis for axis in others if _has_tiles(group, {*taken, axis}, walked)), None), steps
+            return next((axis for axis in others if _has_tiles(group, taken | {axis}, walked)), None), steps
     return next(iter(others), None), True      # what stands in the way is said where the tiles are bound
 
 
-def _has_tiles(group: KernelGroup, several: set[Dim | None], walked: Dim | None) -> bool:
+@lru_cache(maxsize=256)      # a group is costed several times
+def _has_tiles(group: KernelGroup, several: frozenset[Dim | None], walked: Dim | None) -> bool:
     """Tell whether tasks can bind every view of memory as a tile, where they take several positions along these axes and one along others.
 
     The last tile along an axis may be short. Axes that a task takes whole are among `several`.
