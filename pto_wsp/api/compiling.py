@@ -11,10 +11,11 @@ from pto_wsp import doors
 from pto_wsp.api.bindings import sizes_of
 from pto_wsp.api.program import Program
 from pto_wsp.calls import user_call
-from pto_wsp.errors import LoadError, PtoError
+from pto_wsp.errors import LoadError, PtoError, raise_all
 from pto_wsp.ir.mesh import OverRanks
 from pto_wsp.ir.rewrite import Canonical
 from pto_wsp.ir.tensor import Tensor
+from pto_wsp.passes.lower import unwritten
 from pto_wsp.passes.pipeline import Named, PassRun
 from pto_wsp.progress import step
 from pto_wsp.run.bound import Array
@@ -82,6 +83,8 @@ def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedul
             peers = over_mpi.peers_for(ranks, name)
             compiled = over_mpi.compile_together(peers, name, compile_here)
         wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in compiled.plan.tensors]
+        raise_all([unwritten(slot.ref, tensor.made_at) for tensor, slot in zip(wrapped, compiled.plan.tensors, strict=True)
+                   if tensor is not None and tensor.made_at is not None and (slot.reads or slot.scalars) and not slot.writes])
         if ranks is not None:
             compiled = over_mpi.for_rank(compiled, wrapped, peers, ranks)
     if ranks is not None:

@@ -48,7 +48,7 @@ from pto_wsp.ir.symbolic import Counted, Extent, Shape, Symbolic, as_scalar, ten
 from pto_wsp.ir.tensor_layout import Shard, TensorLayout, shard_bounds, shard_rows
 from pto_wsp.ir.tensor_type import TensorType, tensor_type
 from pto_wsp.ir.view import Cut, Permute, View, ViewDim, as_declared, declared, place_of, print_view
-from pto_wsp.source import here
+from pto_wsp.source import Span, here
 from pto_wsp.values import dataclass
 from pto_wsp.wording import nearest
 
@@ -260,7 +260,7 @@ class Tensor(TensorView):
     `np.asarray(tensor)`.
     """
 
-    __slots__ = ("__weakref__", "copied", "copies", "data", "given", "intermediate", "layout", "made_in")
+    __slots__ = ("__weakref__", "copied", "copies", "data", "given", "intermediate", "layout", "made_at", "made_in")
 
     def __init__(self, data: object = None, shape: Sequence[object] | None = None, dtype: DTypeLike | None = None,
                  name: str | None = None, layout: TensorLayout | None = None) -> None:
@@ -295,6 +295,7 @@ class Tensor(TensorView):
         self.given = data                    # the object that was wrapped, for callers that look for its tensor
         self.intermediate = False
         self.made_in: Body | None = None     # for a Tensor.empty: the body that allocates it in each iteration
+        self.made_at: Span | None = None     # for a Tensor.empty of a workload's body, outside of its loops: the line
         self.layout = layout if layout is None else _check_layout(layout, len(extents), has_data=array is not None)
         self.copies: tuple[Mesh, Tensor] | None = None    # of a Tensor.empty that ranks hold copies of: all of them, by mesh
         self.copied: TensorLayout | None = None           # of memory for copies, one a rank: the layout of each
@@ -437,7 +438,7 @@ class Tensor(TensorView):
         """Return memory of the program for `n` copies of this tensor, along a first dimension."""
         made = Tensor(None, (n, *(int(e.value) if isinstance(e, s.Const) else Symbolic(e) for e in self.sizes)), self.dtype,
                       f"{self.ref.name}_ranks" if self.ref.name else None)
-        made.intermediate = True
+        made.intermediate, made.made_at = True, self.made_at
         made.copied = self.layout
         found = mesh_in_use()
         if found is not None:
@@ -472,6 +473,7 @@ class Tensor(TensorView):
             tensor.view, tensor.made_in = View(tensor.ref, cuts), body
         tensor.intermediate = True
         if watcher is not None:
+            tensor.made_at = here() if body is None else None
             watcher.made(tensor)
         if tensor.made_in is None and not tensor.view.steps:
             tensor.data = np.empty(tensor.ref.shape, tensor.dtype.np)

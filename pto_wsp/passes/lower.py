@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import assert_never
 
-from pto_wsp.errors import WorkloadStructureError, raise_all
+from pto_wsp.errors import PtoError, WorkloadStructureError, raise_all
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.digest import kernel_digest
@@ -194,11 +194,14 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item | No
 
 
 def _refuse_unwritten(slots: tuple[TensorSlot, ...], fresh: Mapping[int, Span]) -> None:
-    raise_all([
-        WorkloadStructureError(f"`{slots[number].ref.shown}` is read and no task writes it", span,
-                               help="a Tensor.empty made in a body holds nothing before a task has written it there")
-        for number, span in fresh.items() if (slots[number].reads or slots[number].scalars) and not slots[number].writes
-    ])
+    raise_all([unwritten(slots[number].ref, span) for number, span in fresh.items()
+               if (slots[number].reads or slots[number].scalars) and not slots[number].writes])
+
+
+def unwritten(tensor: TensorRef, span: Span) -> PtoError:
+    """Return the error for a Tensor.empty that a body makes at `span` and that tasks only read."""
+    return WorkloadStructureError(f"`{tensor.shown}` is read and no task writes it", span,
+                                  help="a Tensor.empty made in a body holds nothing before a task has written it there")
 
 
 def _refuse_changing_sizes(workload: wl.Workload, slots: tuple[TensorSlot, ...]) -> None:
