@@ -14,7 +14,7 @@ from typing import TypeAlias, assert_never
 
 from pto_wsp.errors import unreachable
 from pto_wsp.ir import kernel as k
-from pto_wsp.ir.kernel_walk import bodies_of, stores, uses_of, writes_buffer
+from pto_wsp.ir.kernel_walk import bodies_of, result_of, stores, uses_of, writes_buffer
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement, TileFunction
@@ -49,6 +49,7 @@ class Plan:
 
 def plan_body(body: tuple[k.Stmt, ...], shared: frozenset[str]) -> Plan:
     """Return the steps of a body. `shared`: names of parameters that are both loaded and stored."""
+    body = _movements_first(body)
     placement = _Placement(body, _copied(body, shared))
     for stmt in body:
         placement.place(stmt)
@@ -65,6 +66,25 @@ def is_row_local(stmt: k.Compute) -> bool:
             return False
         case unexpected:
             assert_never(unexpected)
+
+
+def _movements_first(body: tuple[k.Stmt, ...]) -> tuple[k.Stmt, ...]:
+    """Return a body in which each movement follows what makes its operands, so that no movement parts a loop over rows from the next.
+
+        %2 = matmul %0, %1               %4 = reshape %3
+        rows 64: %5 = exp %2             %2 = matmul %0, %1
+        %4 = reshape %3              →   rows 64: %5 = exp %2; %6 = mul %5, %4
+        rows 64: %6 = mul %5, %4
+    """
+    made: dict[int, int] = {}          # value id -> the place of what makes the value
+    places: list[int] = []
+    for at, stmt in enumerate(body):
+        moves = isinstance(stmt, k.Compute) and stmt.guard is None and isinstance(find(stmt.op), Movement)
+        places.append(max((made.get(value.id, -1) for value in uses_of(stmt)), default=at) if moves else at)
+        result = result_of(stmt)
+        if result is not None:
+            made[result.id] = places[-1]
+    return tuple(body[at] for at in sorted(range(len(body)), key=lambda at: (places[at], at)))
 
 
 def _copied(body: tuple[k.Stmt, ...], shared: frozenset[str]) -> frozenset[int]:

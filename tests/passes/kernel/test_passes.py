@@ -237,3 +237,27 @@ def test_a_guard_keeps_its_number_when_loads_before_it_merge_or_go() -> None:
         for made in (kernel, lowered):
             args = {"x": np.ones((rows_x, 4), np.float32), "row": 3, "y": np.zeros((rows_y, 4), np.float32)}
             assert run_kernel(made, args) == failed   # type: ignore[arg-type]
+
+
+def scored(q: In[Tile[8, 8, F32]], keys: In[Tile[16, 8, F32]], weights: In[Tile[1, 8, F32]], y: Out[Tile[1, 16, F32]],
+           z: Out[Tile[16, 8, F32]]) -> None:
+    held = pto.alloc((1, 8), F32, init=1)
+    score = pto.relu(q @ keys.T)
+    pto.store(y, pto.colsum(score * pto.reshape(weights, (8, 1))))
+    held[:] = weights * 3
+    pto.store(z, (score * pto.reshape(held, (8, 1))).T)
+
+
+def test_a_reshape_between_loops_over_rows_does_not_part_them() -> None:
+    kernel = trace(scored)
+    fused = upto("schedule_rows", kernel)
+    loops = [[stmt.op for stmt in rows.body if isinstance(stmt, k.Compute)] for rows in fused.body if isinstance(rows, k.Rows)]
+    assert ["relu", "mul", "colsum"] in loops
+    rng = np.random.default_rng(5)
+    given = {name: rng.integers(-3, 4, shape).astype(np.float32) for name, shape in (("q", (8, 8)), ("keys", (16, 8)), ("weights", (1, 8)))}
+    score, column = np.maximum(given["q"] @ given["keys"].T, 0), given["weights"].T
+    for made in (kernel, fused):
+        args = {**given, "y": np.zeros((1, 16), np.float32), "z": np.zeros((16, 8), np.float32)}
+        assert run_kernel(made, args) is None   # type: ignore[arg-type]
+        np.testing.assert_array_equal(args["y"], (score * column).sum(axis=0, keepdims=True))
+        np.testing.assert_array_equal(args["z"], (score * column * 3).T)
