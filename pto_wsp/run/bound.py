@@ -139,6 +139,8 @@ def alias_groups(arrays: Sequence[Array]) -> tuple[int, ...]:
 def byte_bounds(array: Array) -> tuple[int, int]:
     """Return the address of an array's lowest byte, and one past its highest."""
     first = int(array.__array_interface__["data"][0])
+    if array.flags.c_contiguous:
+        return first, first + array.nbytes
     reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]
     return first + sum(min(0, r) for r in reach), first + sum(max(0, r) for r in reach) + array.itemsize
 
@@ -243,6 +245,8 @@ def overlaps_itself(array: Array) -> bool:
 
     Invariant: `inside` is the size in bytes of the block spanned by the smaller strides; each larger stride must step over that block.
     """
+    if array.flags.c_contiguous:
+        return False
     inside = array.itemsize
     for stride, extent in sorted((abs(stride), extent) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1):
         if stride < inside:

@@ -215,6 +215,16 @@ def test_results_go_into_given_arrays() -> None:
     assert not wide[:, 1::2].any()
 
 
+def test_results_go_between_the_rows_of_an_argument() -> None:
+    both, g = array(6, 8), array(8)
+    before = both.copy()
+    scaled(both[::2], g, out=both[1::2])
+    np.testing.assert_array_equal(both[::2], before[::2])
+    np.testing.assert_array_equal(both[1::2], before[::2] * g * np.float32(2))
+    assert "shares memory with argument `x`" in str(refused(scaled, both[:3], g, out=both[2:5]))
+    assert "shares memory with argument `x`" in str(refused(scaled, both[::2], g, out=both[2:5]))
+
+
 def test_given_arrays_that_do_not_fit_are_refused() -> None:
     x, g = array(3, 8), array(8)
     assert refused(scaled, x, g, out=np.zeros((2, 8), np.float32)).code == "J122"

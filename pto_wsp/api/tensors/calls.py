@@ -142,10 +142,8 @@ class ReadyCall:
         for memory in self.contracts:
             memory.check(found[memory.number])
         made, objects = self._results(out)
-        may_overlap = False
         if self.written or objects is not None:
             self._refuse_overlaps(found, made if objects is not None else [])
-            may_overlap = True
         used = self._packed(found) if self.packed else found
         targets = [array if _has_unit_inner(array) else np.empty(array.shape, array.dtype) for array in made]
         given: list[tuple[int, Array, ArrayLayout]] = [(slot, used[number], layout_of(used[number]))
@@ -153,7 +151,7 @@ class ReadyCall:
         given += [(slot, array, layout_of(array)) for (slot, _, _), array in zip(self.results, targets, strict=True) if slot >= 0]
         symbols = self.shape.symbols if not self.scalars else self._symbols(numbers)
         try:
-            self.ready.runs.run(self.shape, symbols, given, may_overlap=may_overlap)
+            self.ready.runs.run(self.shape, symbols, given)
         finally:      # what was written stays, after an error, too
             if used is not found:
                 for number, _ in self.written:

@@ -95,21 +95,15 @@ def refuse_overlaps(written: Sequence[tuple[str, Array]], read: Sequence[tuple[s
     Raises: J122 for all that do together.
     """
     errors: list[PtoError] = []
-    for number, (name, array) in enumerate(written):
-        others = (*written[number + 1:], *read)
+    there = [(name, array, *byte_bounds(array)) for name, array in (*written, *read) if array.size]
+    for number, (name, array, first, last) in enumerate(there[:sum(array.size > 0 for _, array in written)]):
         errors += [WrittenArrayError(f"{name} is written, and shares memory with {other}", here(), expected="arrays apart from each other",
                                      help=f"give a copy of one: x.copy() for {other}")
-                   for other, memory in others if _overlap(array, memory)]
+                   for other, memory, begin, end in there[number + 1:] if begin < last and first < end and _overlap(array, memory)]
     raise_all(errors)
 
 
 def _overlap(one: Array, other: Array) -> bool:
-    if one.size == 0 or other.size == 0:
-        return False
-    first, last = byte_bounds(one)
-    begin, end = byte_bounds(other)
-    if last <= begin or end <= first:
-        return False
     try:
         return bool(np.shares_memory(one, other, max_work=_MOST_WORK))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

@@ -16,7 +16,7 @@ from pto_wsp.api.bindings import run_shape
 from pto_wsp.api.program import Program
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.progress import is_visible, step
-from pto_wsp.run.bound import MADE, Array, Bindings, Number, RunMemory, alias_groups, layout_of
+from pto_wsp.run.bound import MADE, Array, Bindings, Number, RunMemory, layout_of
 from pto_wsp.run.interpreter import Interpreter
 from pto_wsp.run.native import Engine
 from pto_wsp.run.prints import run_text
@@ -77,20 +77,19 @@ class ProgramRuns:
             scratch.append((slot, self.plan.tensors[slot].ref.shape if shape is None else shape))
         return RunShape(symbols, tuple(scratch))
 
-    def run(self, shape: RunShape, symbols: tuple[Number, ...], given: Sequence[tuple[int, Array, ArrayLayout]], *,
-            may_overlap: bool) -> None:
-        """Run the program and wait. `given`: slot, array and its layout; `may_overlap`: arrays that are written may share memory.
+    def run(self, shape: RunShape, symbols: tuple[Number, ...], given: Sequence[tuple[int, Array, ArrayLayout]]) -> None:
+        """Run the program and wait. `given`: slot, array and its layout; no array that is written shares memory with another one.
 
         Raises: the errors of a run.
         """
         if self._alone is not None:
             with self._alone:
-                self._run(self._runner, self._bound(_RunState(self._runner, self._sanitized), shape, symbols, given, may_overlap=True))
+                self._run(self._runner, self._bound(_RunState(self._runner, self._sanitized), shape, symbols, given))
             return
         key = (tuple([layout for _, _, layout in given]), symbols)
         state = self._take(key)
         try:
-            self._run(state.runner, self._bound(state, shape, symbols, given, may_overlap=may_overlap))
+            self._run(state.runner, self._bound(state, shape, symbols, given))
             state.last = key
         finally:
             with self._changing:
@@ -99,15 +98,15 @@ class ProgramRuns:
                 else:
                     self._n_states -= 1
 
-    def _bound(self, state: _RunState, shape: RunShape, symbols: tuple[Number, ...], given: Sequence[tuple[int, Array, ArrayLayout]], *,
-               may_overlap: bool) -> Bindings:
+    def _bound(self, state: _RunState, shape: RunShape, symbols: tuple[Number, ...],
+               given: Sequence[tuple[int, Array, ArrayLayout]]) -> Bindings:
         arrays, layouts = list(self._blank), list(self._blank_layouts)
         for slot, array, layout in given:
             arrays[slot], layouts[slot] = array, layout
         for slot, extents in shape.scratch:
             arrays[slot], layouts[slot] = self._scratch(state, slot, extents)
         bound: tuple[Array, ...] = tuple(arrays)  # type: ignore[arg-type]
-        return Bindings(bound, symbols, alias_groups(bound) if may_overlap else self._apart, tuple(layouts))
+        return Bindings(bound, symbols, self._apart, tuple(layouts))
 
     def _take(self, key: tuple[object, ...]) -> _RunState:
         """Return a state that no other run uses: the state whose last run had the same memory, which makes no task anew."""
