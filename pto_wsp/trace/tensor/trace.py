@@ -52,7 +52,7 @@ from pto_wsp.ops.tensors import ARANGE, FULL
 from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import Span, here
 from pto_wsp.trace.kernel.trace import weak_number
-from pto_wsp.trace.tensor.blocks import TracedBodies
+from pto_wsp.trace.tensor.blocks import TracedBodies, TracedLoop
 from pto_wsp.trace.tensor.names import ValueNames
 from pto_wsp.trace.tensor.value import ArrayRole, Storage, TakenCopy, TensorValue
 
@@ -336,7 +336,7 @@ class TensorTrace(ABC):
                 return self.is_at_most(lhs, b) and self.is_at_most(rhs, b)
             case Var(_, number) if number in self.blocks.loops:
                 loop = self.blocks.loops[number]
-                return self.is_at_most(s.sub(loop.stop, Const(1)), b) or self.is_at_most(loop.stop, b)
+                return self.is_at_most(self._last(loop), b) or self.is_at_most(loop.stop, b)
             case s.Binary(Op.ADD | Op.SUB as op, lhs, Const(more)) if self._most(lhs) is not None:
                 return self.is_at_most(s.binary(op, self._most(lhs) or lhs, Const(more)), b)
             case s.Binary(Op.MUL, Var(), Const()) if self._most(a) is not None:
@@ -353,17 +353,26 @@ class TensorTrace(ABC):
                 case s.Binary(Op.LT, lhs, rhs) | s.Binary(Op.GT, rhs, lhs):
                     yield s.add(lhs, Const(1)), rhs
 
+    @staticmethod
+    def _last(loop: TracedLoop) -> Scalar:
+        """Return what no value of a loop's variable exceeds: the last of them, where numbers say it."""
+        match loop.start, loop.stop, loop.step:
+            case Const(start), Const(stop), Const(step) if start < stop:
+                return Const(range(int(start), int(stop), int(step))[-1])
+            case _:
+                return s.sub(loop.stop, Const(1))
+
     def _most(self, node: Scalar) -> Scalar | None:
         """Return the most that a loop variable, or a multiple of one, can be; None for other scalars."""
         match node:
             case Var(_, number) if number in self.blocks.loops:
-                return s.sub(self.blocks.loops[number].stop, Const(1))
+                return self._last(self.blocks.loops[number])
             case s.Binary(Op.MUL, Var(_, number), Const(by)) if number in self.blocks.loops and by > 0:
                 match self.blocks.loops[number].stop:
                     case s.Binary(Op.FLOORDIV, top, Const(same_by)) if same_by == by:      # i < top // 16: i * 16 <= top - 16
                         return simplified(s.sub(top, Const(by)))
-                    case stop:
-                        return simplified(s.mul(s.sub(stop, Const(1)), Const(by)))
+                    case _:
+                        return simplified(s.mul(self._last(self.blocks.loops[number]), Const(by)))
         return None
 
     def bound_of(self, extent: Scalar) -> int | None:

@@ -253,7 +253,7 @@ def _end(trace: TensorTrace, low: Scalar, high: Scalar, extent: Scalar, start: S
     length = difference(high, low)
     apart = None if length is not None or start is None or not trace.is_natural(start) else difference(stop, start)
     if apart is not None and apart >= 0:
-        return s.add(low, s.minimum(Const(apart), s.sub(extent, low)))
+        return s.add(low, Const(apart) if trace.is_at_most(stop, extent) else s.minimum(Const(apart), s.sub(extent, low)))
     if length is not None and length >= 0:
         if trace.is_at_most(high, extent):
             return simplified(high)

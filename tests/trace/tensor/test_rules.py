@@ -194,6 +194,26 @@ def test_sums_over_nothing_are_0_products_1_and_means_nan() -> None:
         assert not out.any() and (product == 1).all() and np.isnan(mean).all() and not square.any() and not some.any() and every.all()
 
 
+@pytest.mark.parametrize("n, start, stop, extent", [
+    (12, 0, 12, "4"), (12, 0, 9, "4"), (10, 0, 10, "Symbolic(min(4, -j + 10))"), (12, 2, 12, "Symbolic(min(4, -j + 12))"),
+    (11, 0, 9, "Symbolic(min(4, -j + 11))")])
+def test_blocks_of_a_loop_have_a_number_as_extent_where_none_is_short(n: int, start: int, stop: int, extent: str) -> None:
+    extents = []
+
+    @jit
+    def f(x):
+        total = tt.zeros((1, 2))
+        for j in tt.loop(start, stop, 4):
+            block = x[j:j + 4]
+            extents.append(repr(block.shape[0]))
+            total += np.sum(block, axis=0, keepdims=True)
+        return total
+
+    x = np.arange(n * 2, dtype=np.float32).reshape(n, 2)
+    np.testing.assert_array_equal(f.using(target="interp")(x), sum(x[j:j + 4].sum(axis=0, keepdims=True) for j in range(start, stop, 4)))
+    assert extents[0] == extent
+
+
 @pytest.mark.parametrize("function", [lambda x: np.max(x, axis=0), lambda x: np.min(x), lambda x: np.argmax(x, axis=0)])
 def test_an_extreme_of_nothing_is_an_error_of_the_call(function: Callable[[Any], Any]) -> None:
     @jit(target="interp")
