@@ -131,18 +131,6 @@ class DescribedGroup:
     walked: Dim | None
 
 
-def _crowding_axes(group: KernelGroup, columns: Dim | None) -> set[Dim | None]:
-    """Return the axes that stand in a value beside the columns and an axis that an operation needs whole: no tile has three axes."""
-    whole = {axis for axis in group.whole if AxisRole.WHOLE in group.axes.roles(axis)}
-    found: set[Dim | None] = set()
-    for statement in group.statements:
-        for view in (*views_read(statement), *(ArrayView(array) for array in arrays_defined(statement))):
-            axes = set(group.axes.of_view(view))
-            if columns in axes and columns is not None and axes & whole:
-                found |= axes - {columns}
-    return found
-
-
 def _rows_and_step(group: KernelGroup, columns: Dim | None, walked: Dim | None, others: Sequence[Dim]) -> tuple[Dim | None, bool]:
     """Return the axis of which a task takes several positions beside the columns and what it takes whole, and whether a sum is walked in
     steps of several positions: the first of `others`, or none, that leaves tiles in memory.
@@ -218,8 +206,7 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
         return said.first if said is not None and isinstance(said.first, int) else None
 
     leading = _leading_axes(group)
-    crowded = _crowding_axes(group, columns)
-    others = sorted((axis for axis in group.tiled if axis != columns and axis not in leading and axis not in crowded), reverse=True,
+    others = sorted((axis for axis in group.tiled if axis != columns and axis not in leading), reverse=True,
                     key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis],
                                       group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
     rows, steps_of_several = _rows_and_step(group, columns, walked, others)
