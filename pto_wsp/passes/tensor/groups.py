@@ -50,7 +50,7 @@ class KernelGroup:
     local: frozenset[int]
     outputs: tuple[Array, ...]
     tiled: tuple[Dim, ...]
-    whole: frozenset[Dim]
+    whole: tuple[Dim, ...]
     walked: Dim | None
 
     @property
@@ -107,14 +107,14 @@ def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
         tiled = tuple(axis for axis in tiled if axis not in _computed_again_along(axes, statement, tiled, outputs, again))
     if all(isinstance(statement, Show) and len(statement.value.shape) <= 2 for statement in statements):
         tiled = tuple(axis for axis in tiled if (bound_of(axes, axis, bounds) or _SHOWN + 1) > _SHOWN)      # a reader wants rows
-    whole = every - set(tiled)
+    whole = tuple(axis for axis in every if axis not in tiled)
     unbounded = [axis for axis in whole if bound_of(axes, axis, bounds) is None and not _is_rows_of(statements[0])]
     walked = None
     if unbounded:
         if len(unbounded) > 1 or not can_walk(axes, items, unbounded[0]):
             return None
         walked = unbounded[0]
-    return KernelGroup(tuple(items), axes, inside, outputs, tiled, frozenset(whole), walked)
+    return KernelGroup(tuple(items), axes, inside, outputs, tiled, whole, walked)
 
 
 def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:
@@ -232,21 +232,21 @@ def _turned_on_itself(axes: Axes, statements: Iterable[Statement]) -> bool:
     return False
 
 
-def _all_axes(axes: Axes, statements: Iterable[Statement]) -> set[Dim]:
-    every: set[Dim | None] = set()
+def _all_axes(axes: Axes, statements: Iterable[Statement]) -> tuple[Dim, ...]:
+    every: list[Dim | None] = []
     for statement in statements:
         for view in views_read(statement):
-            every.update(axes.of_view(view))
+            every.extend(axes.of_view(view))
         if isinstance(statement, Put):
-            every.update(_written(axes, statement))
+            every.extend(_written(axes, statement))
             if statement.table is not None:
-                every.update(axes.of_view(statement.table))
+                every.extend(axes.of_view(statement.table))
         for array in arrays_defined(statement):
-            every.update(axes.of_array(array))
+            every.extend(axes.of_array(array))
     through = {axes.of_view(statement.target)[0] for statement in statements if isinstance(statement, Put) and statement.table is not None}
     rows = {axes.of_view(view)[0] for statement in statements if isinstance(statement, Apply) and statement.op == TAKE
             for view in list(views_read(statement))[:1]}
-    return {axis for axis in every if axis is not None} - {axis for axis in through | rows if axis is not None}
+    return tuple(dict.fromkeys(axis for axis in every if axis is not None and axis not in through | rows))
 
 
 def _written(axes: Axes, put: Put) -> tuple[Dim | None, ...]:

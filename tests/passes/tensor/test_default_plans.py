@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Tensor, jit
+from pto_wsp import DType, Tensor, jit, tt
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.tt.library import rms_norm, softmax
 
@@ -55,3 +55,13 @@ def test_no_executor_is_without_a_task_where_rows_suffice(with_product: bool) ->
     program.run()
     tasks = Counter(str(task).split("[")[0] for task in program.graph.tasks)
     assert (" cube " if with_product else " vector ") in str(plan) and min(tasks.values()) >= wanted, f"{tasks}\n{plan}"
+
+
+def test_whole_axes_stand_in_the_order_of_their_appearance() -> None:
+    """A plan is the same text in every process, whatever Python's seed of hashes."""
+    @jit
+    def sums(a: Tensor["t", 2, F32], b: Tensor["t", 3, F32], c: Tensor["t", 4, F32], d: Tensor["t", 5, F32], e: Tensor["t", 6, F32]) -> Any:
+        with tt.group("all"):
+            return np.sum(a, axis=1) + np.sum(b, axis=1) + np.sum(c, axis=1) + np.sum(d, axis=1) + np.sum(e, axis=1)
+
+    assert sums.plan().costs[0].whole == ("a:1", "b:1", "c:1", "d:1")      # the longest sum may be walked
