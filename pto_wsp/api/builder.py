@@ -121,8 +121,9 @@ class KernelBuilder:
         self._check_open("when")
         side = control.when(condition)
         blocks = self._trace.blocks
-        blocks.opened(side)
-        body = blocks.open_branch(self._trace.number("`when`", condition), here())
+        blocks.awaited.opened(side)
+        body = blocks.open_branch(self._trace.number("`when`", condition))
+        assert body is not None
         yield
         blocks.close_branch(body, early=False)
 
@@ -133,7 +134,7 @@ class KernelBuilder:
         Raises: K103 where no `when` has just ended, K105 outside the `with` block of the builder.
         """
         self._check_open("otherwise")
-        body = self._trace.blocks.open_other_side()
+        body = self._trace.blocks.open_branch(None)
         if body is None:
             raise SymbolicControlError("`otherwise()` does not stand directly after a `with build.when(...)`", here())
         yield

@@ -210,12 +210,13 @@ class _Retrace:
     def _branch(self, branch: k.If) -> None:
         blocks = self._trace.blocks
         side = control.when(self._scalar(branch.condition))
-        blocks.opened(side)
+        blocks.awaited.opened(side)
         body = blocks.open_branch(branch.condition, branch.span)
+        assert body is not None
         self._body(branch.then)
         blocks.close_branch(body, early=False)
         if branch.other:
-            other = blocks.open_other_side()
+            other = blocks.open_branch(None)
             assert other is not None
             self._body(branch.other)
             blocks.close_branch(other, early=False)

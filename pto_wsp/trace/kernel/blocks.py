@@ -14,7 +14,8 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.kernel_walk import walk
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.source import Span
+from pto_wsp.source import Span, here
+from pto_wsp.trace.branch import AwaitedWiths
 from pto_wsp.values import dataclass
 
 MOST_NESTED = 64     # nested loops and branches: every traversal of a body recurses
@@ -43,7 +44,7 @@ class Blocks:
     def __init__(self) -> None:
         self.open = [TracedBlock(0)]
         self._kinds = ["kernel"]
-        self._unopened: list[tuple[object, Span]] = []   # conditions not yet opened by a `with`
+        self.awaited = AwaitedWiths()
         self._n_vars = 0
 
     @property
@@ -106,17 +107,21 @@ class Blocks:
 
     # -- branches ------------------------------------------------------------------------------------------------------
 
-    def announce(self, side: object, span: Span) -> None:
-        """Record a side of a branch that a `with` must open."""
-        self._unopened.append((side, span))
+    def open_branch(self, condition: s.Scalar | None, span: Span | None = None) -> int | None:
+        """Start a body of a branch; return the body's id.
 
-    def opened(self, side: object) -> None:
-        """Record that a `with` has opened a side."""
-        self._unopened = [(each, span) for each, span in self._unopened if each is not side]
-
-    def open_branch(self, condition: s.Scalar, span: Span) -> int:
-        """Start the body for a true `condition`; return the body's id."""
-        self._push(k.If(condition, (), (), span), "branch")
+        `condition` None: the body for a false condition of the branch that has just ended; None if no branch has just ended.
+        """
+        if condition is not None:
+            self._push(k.If(condition, (), (), span or here()), "branch")
+            return self.innermost.id
+        enclosing = self.innermost
+        if enclosing.ended is None or not enclosing.stmts or enclosing.stmts[-1] is not enclosing.ended[0]:
+            return None
+        branch, first = enclosing.ended
+        enclosing.stmts.pop()
+        self._push(branch, "branch")
+        self.innermost.first = first
         return self.innermost.id
 
     def close_branch(self, body: int, *, early: bool) -> None:
@@ -138,20 +143,6 @@ class Blocks:
             enclosing.written |= block.first & block.written
         self.append(branch)
 
-    def open_other_side(self) -> int | None:
-        """Start the body for a false condition of the branch that has just ended; return the body's id.
-
-        None if no branch has just ended.
-        """
-        enclosing = self.innermost
-        if enclosing.ended is None or not enclosing.stmts or enclosing.stmts[-1] is not enclosing.ended[0]:
-            return None
-        branch, first = enclosing.ended
-        enclosing.stmts.pop()
-        self._push(branch, "branch")
-        self.innermost.first = first
-        return self.innermost.id
-
     # -- end of the body -----------------------------------------------------------------------------------------------
 
     def finish(self) -> tuple[k.Stmt, ...]:
@@ -161,9 +152,7 @@ class Blocks:
         """
         if len(self.open) > 1:
             self._refuse_exit()
-        if self._unopened:
-            side, span = self._unopened[0]
-            raise SymbolicControlError(f"`{side!r}` stands without a `with`", span, expected=f"with {side!r}: ...")
+        self.awaited.check()
         return tuple(self.innermost.stmts)
 
     def _refuse_exit(self) -> NoReturn:

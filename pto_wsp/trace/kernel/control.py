@@ -10,8 +10,6 @@ Each body is traced once, whatever its bounds and conditions will be when the ke
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import TracebackType
-from typing import NoReturn
 
 from pto_wsp.calls import user_call
 from pto_wsp.errors import ConditionError, LoopBoundError, NumberError, SymbolicControlError
@@ -20,7 +18,8 @@ from pto_wsp.ir.item_bounds import most
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.source import here, user_frame
-from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, left_early, loop_names
+from pto_wsp.trace.branch import BranchKind, BranchSide
+from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, loop_names
 from pto_wsp.trace.kernel.stack import TileStack
 from pto_wsp.trace.kernel.tile_value import BufferRef, TileParamRef, TileValue, is_tile
 from pto_wsp.trace.kernel.trace import KernelTrace, current_kernel
@@ -96,7 +95,7 @@ class _LoopIterator:
 
 
 @user_call("pto.when")
-def when(condition: object) -> KernelBranch:
+def when(condition: object) -> BranchSide:
     """Run a body where a condition on scalars holds: `with pto.when(n > 4): ...`, then perhaps `with pto.otherwise(): ...`.
 
     The condition compares Scalar parameters, loop variables and extents, joined by &, | and ~. Both sides are traced; what a
@@ -114,7 +113,7 @@ def when(condition: object) -> KernelBranch:
                              help="what is known while the body is traced is decided by a plain `if`")
     node = trace.number("`pto.when`", condition)
     check_is_condition("`pto.when`", node)
-    return KernelBranch(trace, node)
+    return BranchSide(_BRANCHES, trace.blocks, node)
 
 
 def check_is_condition(call: str, node: s.Scalar) -> None:
@@ -125,45 +124,9 @@ def check_is_condition(call: str, node: s.Scalar) -> None:
 
 
 @user_call("pto.otherwise")
-def otherwise() -> KernelBranch:
+def otherwise() -> BranchSide:
     """Run a body where the condition of the `with pto.when(...)` directly before it does not hold."""
-    return KernelBranch(current_kernel("otherwise"), None)
-
-
-class KernelBranch:
-    """One side of a branch, which `with` opens; `condition` None: the second side of the branch before."""
-
-    __slots__ = ("_bodies", "_condition", "_trace")
-
-    def __init__(self, trace: KernelTrace, condition: s.Scalar | None) -> None:
-        self._trace = trace
-        self._condition = condition
-        self._bodies: list[tuple[int, int, Mapping[str, object]]] = []   # open bodies: (id, bytecode offset, variables)
-        trace.blocks.announce(self, here())
-
-    def __enter__(self) -> None:
-        blocks = self._trace.blocks
-        blocks.opened(self)
-        body = blocks.open_other_side() if self._condition is None else blocks.open_branch(self._condition, here())
-        if body is None:
-            raise SymbolicControlError("`pto.otherwise()` does not stand directly after a `with pto.when(...)`", here(),
-                                       help="nothing may come between the two sides; a second condition is nested: "
-                                            "with pto.otherwise(): with pto.when(c): ...")
-        frame = user_frame()
-        self._bodies.append((body, frame.f_lasti, held_by_names(frame, _TRACKED_TYPES)))
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        body, entered_at, before = self._bodies.pop()
-        if kind is None:
-            frame = user_frame()
-            self._trace.blocks.close_branch(body, early=left_early(frame, entered_at))
-            _check_carried(carried_variable(frame, entered_at, frame.f_lasti, before), "branch", "whether it runs or not")
-
-    def __bool__(self) -> NoReturn:
-        raise SymbolicControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
-
-    def __repr__(self) -> str:
-        return "pto.otherwise()" if self._condition is None else f"pto.when({print_scalar(self._condition)})"
+    return BranchSide(_BRANCHES, current_kernel("otherwise").blocks, None)
 
 
 def _check_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
@@ -185,3 +148,6 @@ def _check_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
     else:
         help = (f"count with the loop's variable, or keep a [1, 1] buffer; a variable of the {kind}'s own takes another name")
     raise carried.refusal(kind, when, help)
+
+
+_BRANCHES = BranchKind("pto", _TRACKED_TYPES, _check_carried, SymbolicControlError)

@@ -10,6 +10,7 @@ from pto_wsp.ir import flow
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.scalar import Scalar, Var
 from pto_wsp.source import Span, here
+from pto_wsp.trace.branch import AwaitedWiths
 from pto_wsp.trace.tensor.value import Storage, TakenCopy
 from pto_wsp.values import dataclass
 
@@ -60,6 +61,13 @@ class TracedBodies:
         self.kinds = ["function"]
         self.loops: dict[int, TracedLoop] = {}      # every loop, by the id of its variable
         self._n_vars = 0
+        self.groups: list[str] = []                 # of the open `with tt.group(...)`, the outermost first
+        self.awaited = AwaitedWiths()
+
+    @property
+    def group(self) -> str:
+        """The name of the innermost `with tt.group(...)`; "" outside."""
+        return self.groups[-1] if self.groups else ""
 
     @property
     def innermost(self) -> TracedBody:
@@ -78,11 +86,11 @@ class TracedBodies:
         """Append a statement to the innermost body."""
         self.innermost.items.append(flow.Do(statement))
 
-    def open_loop(self, name: str, bounds: tuple[Scalar, Scalar, Scalar], ordered: bool, note: tf.BodyNote) -> Var:
+    def open_loop(self, name: str, bounds: tuple[Scalar, Scalar, Scalar], ordered: bool) -> Var:
         """Start the body of a loop; return its variable."""
         var = Var(name, self._n_vars)
         self._n_vars += 1
-        loop = TracedLoop(var, *bounds, ordered, note, here())
+        loop = TracedLoop(var, *bounds, ordered, tf.BodyNote(self.group), here())
         self.loops[var.id] = loop
         self._push(loop, "loop")
         return var
@@ -102,13 +110,13 @@ class TracedBodies:
         self._leave(body)
         return body
 
-    def open_branch(self, condition: Scalar | None, note: tf.BodyNote) -> int | None:
+    def open_branch(self, condition: Scalar | None) -> int | None:
         """Start the body of one side of a branch; None where a second side does not stand behind a first."""
         if condition is None:
             items = self.innermost.items
             if not items or not isinstance(items[-1], flow.Choice) or items[-1].otherwise.items:
                 return None
-        self._push(TracedBranch(condition, note, here()), "branch")
+        self._push(TracedBranch(condition, tf.BodyNote(self.group), here()), "branch")
         return self.innermost.id
 
     def close_branch(self, block: int, *, early: bool) -> TracedBody:

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, NoReturn
 
 from pto_wsp.calls import user_call
 from pto_wsp.errors import ConditionError, TensorBodyError, TensorControlError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.scalar import Const, print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.source import here, user_frame
-from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, left_early, loop_names, takes_apart_otherwise
+from pto_wsp.trace.branch import BranchKind, BranchSide
+from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, loop_names, takes_apart_otherwise
 from pto_wsp.trace.kernel.control import check_is_condition
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
 from pto_wsp.trace.tensor.value import TensorValue
@@ -102,7 +101,7 @@ class _ArrayLoopIterator:
                                          expected=f"for {', '.join('ijklmn'[:count])} in …")
             names = loop_names(frame, count) or tuple("ijklmnop"[:count])
             for name, bounds in zip(names, self._loop.bounds, strict=True):
-                self._vars.append(trace.blocks.open_loop(name, bounds, self._loop.ordered, tf.BodyNote(trace.group)))
+                self._vars.append(trace.blocks.open_loop(name, bounds, self._loop.ordered))
             made = tuple(map(Symbolic, self._vars))
             return made[0] if count == 1 else made
         if not self._over:
@@ -114,7 +113,7 @@ class _ArrayLoopIterator:
 
 
 @user_call("tt.when")
-def when(condition: object) -> ArrayBranch:
+def when(condition: object) -> BranchSide:
     """Run a body where a condition on scalars holds: `with tt.when(n > 4): ...`, then perhaps `with tt.otherwise(): ...`.
 
     Both sides are traced. What a side makes is known in it alone: results leave it through state and InOut parameters.
@@ -130,46 +129,13 @@ def when(condition: object) -> ArrayBranch:
                              found=f"{type(condition).__name__}: {condition!r:.60}")
     node = trace.scalar("`tt.when`", condition)
     check_is_condition("`tt.when`", node)
-    return ArrayBranch(trace, node)
+    return BranchSide(_BRANCHES, trace.blocks, node)
 
 
 @user_call("tt.otherwise")
-def otherwise() -> ArrayBranch:
+def otherwise() -> BranchSide:
     """Run a body where the condition of the `with tt.when(...)` directly before it does not hold."""
-    return ArrayBranch(current_trace("otherwise"), None)
-
-
-class ArrayBranch:
-    """One side of a branch, which `with` opens; `condition` None: the second side of the branch before."""
-
-    __slots__ = ("_bodies", "_condition", "_trace")
-
-    def __init__(self, trace: TensorTrace, condition: s.Scalar | None) -> None:
-        self._trace = trace
-        self._condition = condition
-        self._bodies: list[tuple[int, int, Mapping[str, object]]] = []
-
-    def __enter__(self) -> None:
-        body = self._trace.blocks.open_branch(self._condition, tf.BodyNote(self._trace.group))
-        if body is None:
-            raise TensorControlError("`tt.otherwise()` does not stand directly behind a `with tt.when(...)`", here(),
-                                       help="nothing may come between the two sides; a second condition is nested: "
-                                            "with tt.otherwise(): with tt.when(c): ...")
-        frame = user_frame()
-        self._bodies.append((body, frame.f_lasti, held_by_names(frame, _TRACKED)))
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        body, entered_at, before = self._bodies.pop()
-        if kind is None:
-            frame = user_frame()
-            self._trace.blocks.close_branch(body, early=left_early(frame, entered_at))
-            _check_carried(carried_variable(frame, entered_at, frame.f_lasti, before), "branch", "whether it runs or not")
-
-    def __bool__(self) -> NoReturn:
-        raise TensorControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
-
-    def __repr__(self) -> str:
-        return "tt.otherwise()" if self._condition is None else f"tt.when({print_scalar(self._condition)})"
+    return BranchSide(_BRANCHES, current_trace("otherwise").blocks, None)
 
 
 @contextmanager
@@ -181,11 +147,11 @@ def group(name: str) -> Iterator[None]:
     trace = current_trace("group")
     if not isinstance(name, str) or not name.isidentifier():
         raise TensorBodyError("`tt.group` takes the name of a kernel", here(), expected="an identifier", found=repr(name))
-    trace.groups.append(name)
+    trace.blocks.groups.append(name)
     try:
         yield
     finally:
-        trace.groups.pop()
+        trace.blocks.groups.pop()
 
 
 def _check_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
@@ -203,3 +169,6 @@ def _check_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
     else:
         help = f"count with the loop's variable, or keep a tensor of one element: {name} = tt.zeros((1,), DType.I32)"
     raise carried.refusal(kind, when, help)
+
+
+_BRANCHES = BranchKind("tt", _TRACKED, _check_carried, TensorControlError)

@@ -87,7 +87,6 @@ class TensorTrace(ABC):
         self.root = root
         self.blocks = TracedBodies()
         self.names = ValueNames()
-        self.groups: list[str] = []
         self.assumptions: list[tf.Assumption] = []
         self.constants: list[tf.ArrayConstant] = []
         self.made: dict[int, Storage] = {}          # by the id of the array
@@ -110,7 +109,7 @@ class TensorTrace(ABC):
     @property
     def group(self) -> str:
         """The group that `with tt.group(…)` names here."""
-        return self.groups[-1] if self.groups else ""
+        return self.blocks.group
 
     def storage(self, name: str, shape: tf.Extents, dtype: DType, kind: ArrayRole, *, contracts: tuple[Contract, ...] = (),
                 named: bool = False) -> Storage:

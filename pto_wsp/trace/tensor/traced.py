@@ -92,6 +92,7 @@ def trace_function(function: Callable[..., object], bound: BoundArguments) -> Tr
                              help="the body is traced once: end a recursion by a Python number") from None
         if len(trace.blocks.open) > 1:
             refuse_exit()
+        trace.blocks.awaited.check()
         results = tuple(_results(trace, function.__name__, returned))
     for argument, made in params:
         if made.kind is ArrayRole.WRITTEN and not made.version:

@@ -69,7 +69,7 @@ class WorkloadBranch:
     def __init__(self, trace: WorkloadTrace, keyword: str, condition: s.Scalar | None, span: Span) -> None:
         self._trace, self._keyword, self._condition, self._span = trace, keyword, condition, span
         self._opened: list[_Opened] = []
-        trace.awaits_with(self, span)
+        trace.awaited.add(self, span)
 
     def __enter__(self) -> None:
         frame = user_frame()
@@ -80,7 +80,7 @@ class WorkloadBranch:
         trace = current_trace(f"a branch `{self!r}`")
         if trace is not self._trace:
             raise WorkloadStructureError(f"`{self!r}` was made in another workload", here(), help=f"write it here: with {self!r}: ...")
-        trace.opened_with(self)
+        trace.awaited.opened(self)
         enclosing = trace.scopes[-1]
         before, choice = (None, object()) if self._keyword == _FIRST else self._continued(enclosing)
         body = trace.scope(choice=choice)

@@ -200,7 +200,7 @@ class Consumer:
         self._trace, self._channel, self._span = trace, channel, span
         self._vars: tuple[s.Var, ...] = ()
         self._body: AbstractContextManager[TraceScope] | None = None
-        trace.awaits_with(self, span)
+        trace.awaited.add(self, span)
 
     def __repr__(self) -> str:
         return f"consume({self._channel.name})"
@@ -214,7 +214,7 @@ class Consumer:
         return self._open(target_of(frame))
 
     def _open(self, target: AssignTarget) -> Any:
-        self._trace.opened_with(self)
+        self._trace.awaited.opened(self)
         self._vars = _new_vars(self._trace, target)
         self._body = self._trace.scope(*self._vars)
         self._scope = self._body.__enter__()
@@ -403,12 +403,12 @@ class PipeScope:
     def __init__(self, trace: WorkloadTrace, span: Span) -> None:
         self._trace, self._span = trace, span
         self._body: AbstractContextManager[TraceScope] | None = None
-        trace.awaits_with(self, span)
+        trace.awaited.add(self, span)
 
     def __enter__(self) -> None:
         if self._trace is not current_trace("P.pipe()") or self._body is not None:
             raise ProcessError("P.pipe() is opened where it was not made", here(), help="write it here: with P.pipe(): ...")
-        self._trace.opened_with(self)
+        self._trace.awaited.opened(self)
         self._entered_at = user_frame().f_lasti
         self._body = self._trace.scope()
         self._scope = self._body.__enter__()

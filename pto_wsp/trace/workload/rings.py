@@ -87,13 +87,13 @@ class RingProducer:
     def __init__(self, trace: WorkloadTrace, ring: Ring, numbers: tuple[s.Scalar, ...], span: Span) -> None:
         self._trace, self._ring, self._numbers, self._span = trace, ring, numbers, span
         self._scope: TraceScope | None = None
-        trace.awaits_with(self, span)
+        trace.awaited.add(self, span)
 
     def __enter__(self) -> TensorView:
         if self._trace is not current_trace("produce(...)") or self._scope is not None:
             raise RingError(f"produce({self._ring.name}) is opened where it was not made", here(),
                             help=f"write it here: with produce({self._ring.name}) as buffer: ...")
-        self._trace.opened_with(self)
+        self._trace.awaited.opened(self)
         self._entered_at = user_frame().f_lasti
         self._token = self._trace.use(token_number(self._trace, self._ring, self._span), user_frame(), self._span)
         send_payload(self._trace, self._ring.free.ref, (self._token,), (), self._span)
@@ -142,13 +142,13 @@ class RingReceiver:
     def __init__(self, trace: WorkloadTrace, ring: Ring, span: Span) -> None:
         self._trace, self._ring, self._span = trace, ring, span
         self._vars: tuple[s.Var, ...] = ()
-        trace.awaits_with(self, span)
+        trace.awaited.add(self, span)
 
     def __enter__(self) -> Any:
         if self._trace is not current_trace("receive(...)") or self._vars:
             raise RingError(f"receive({self._ring.name}) is opened where it was not made", here(),
                             help=f"write it here: with receive({self._ring.name}) as buffer: ...")
-        self._trace.opened_with(self)
+        self._trace.awaited.opened(self)
         frame = user_frame()
         self._entered_at = frame.f_lasti
         target = _with_number(self._ring, target_of(frame))

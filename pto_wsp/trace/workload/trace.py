@@ -35,6 +35,7 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tensor import Tensor, live_tensor, watch_tensors
 from pto_wsp.ir.view import View
 from pto_wsp.source import Span, here, is_internal, user_frame
+from pto_wsp.trace.branch import AwaitedWiths
 from pto_wsp.trace.bytecode import assigned_name, left_early
 from pto_wsp.values import dataclass
 
@@ -98,7 +99,7 @@ class WorkloadTrace:
     abandoned: Span | None = None
     open_vars: set[int] = field(default_factory=set)
     kernels: dict[object, object] = field(default_factory=dict)   # kernel specialisations of this trace
-    unopened: list[tuple[object, Span]] = field(default_factory=list)   # branches not yet opened by a `with`
+    awaited: AwaitedWiths = field(default_factory=AwaitedWiths)
     n_around: int = 0        # bodies around, in workloads that call this one
     fixed: dict[tuple[int, int], wl.Fixed] = field(default_factory=dict)     # (tensor id, dimension) -> extent read as a number
     ranks: MeshInUse = field(default_factory=MeshInUse)     # what is known of the mesh, if there is one
@@ -109,14 +110,6 @@ class WorkloadTrace:
     def append(self, item: wl.Item) -> None:
         """Append an item to the innermost body."""
         self.scopes[-1].items.append(item)
-
-    def awaits_with(self, which: object, span: Span) -> None:
-        """Record a context manager that a statement made: a `with` has to open it."""
-        self.unopened.append((which, span))
-
-    def opened_with(self, which: object) -> None:
-        """Record that a `with` has opened a context manager."""
-        self.unopened = [(each, span) for each, span in self.unopened if each is not which]
 
     def new_var(self, name: str) -> s.Var:
         """Return a new loop variable."""
@@ -195,9 +188,7 @@ class WorkloadTrace:
         Raises: K103 if a loop was left early or a branch was never opened by `with`; W103 for after= on a task moved to another workload.
         """
         self.check_whole()
-        if self.unopened:
-            side, at = self.unopened[0]
-            raise SymbolicControlError(f"`{side!r}` stands without a `with`", at, expected=f"with {side!r}: ...")
+        self.awaited.check()
         if len(self.scopes) > 1:
             raise SymbolicControlError("a workload's loop was begun and never ended", here(),
                                        help="loop with a plain `for b in P(axis):`; P is no list, and next() takes only its first step")
