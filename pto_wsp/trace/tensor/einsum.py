@@ -10,7 +10,8 @@ from pto_wsp.ir.extents import product
 from pto_wsp.ir.scalar import Const, Scalar
 from pto_wsp.ir.view import Permute, Pick
 from pto_wsp.source import here
-from pto_wsp.trace.tensor.functions import refolded, sum_
+from pto_wsp.trace.tensor.along import refolded
+from pto_wsp.trace.tensor.reductions import sum_
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
 from pto_wsp.trace.tensor.value import TensorValue
 

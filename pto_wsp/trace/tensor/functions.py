@@ -1,13 +1,9 @@
-"""Functions of NumPy on traced tensors, also methods: reductions along any axis, shapes, joins, order, places.
-
-An axis that is not where an op of the table works is brought there by views. Formulas (softmax, var, logsumexp) are those of the op table.
-"""
+"""Functions of NumPy on traced tensors, also methods: shapes, joins, order, places; reductions are in `reductions.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,337 +21,29 @@ from pto_wsp.errors import (
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.extents import divided, product, same, simplified
+from pto_wsp.ir.extents import divided, product, simplified
 from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.scalar import Const, Scalar, print_scalar
 from pto_wsp.ir.symbolic import Symbolic
-from pto_wsp.ir.view import Cut, Permute, Pick
+from pto_wsp.ir.view import Cut, Permute
 from pto_wsp.ops import typing
-from pto_wsp.ops.entries import axes, formulas
+from pto_wsp.ops.entries import formulas
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.compare import ge, le, where
 from pto_wsp.ops.entries.elementwise import add, round
-from pto_wsp.ops.entries.elementwise import maximum as larger
-from pto_wsp.ops.entries.elementwise import minimum as smaller
-from pto_wsp.ops.entries.formula import computed, in_dtype
 from pto_wsp.ops.entries.functions import sqrt
 from pto_wsp.ops.entries.index import argsort as order_of
 from pto_wsp.ops.entries.index import gather as _gather
 from pto_wsp.ops.entries.matmul import matmul as multiplied
 from pto_wsp.ops.rounding import ALL, COMPUTED
 from pto_wsp.source import here
+from pto_wsp.trace.tensor.along import axes_of, moved_back, moved_last, one_axis, refolded, value_of, without
+from pto_wsp.trace.tensor.reductions import sum_
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
 from pto_wsp.trace.tensor.value import ArrayRole, TakenCopy, TensorValue
 from pto_wsp.trace.tensor.views import assign, cut, put
 
-Axes: TypeAlias = tuple[int, ...]
-
-
-def value_of(name: str, x: object) -> TensorValue:
-    """Return a tensor as it may be read here."""
-    return current_trace(name).value(f"`{name}`", x)
-
-
-# -- axes --------------------------------------------------------------------------------------------------------------
-
-def axes_of(name: str, value: TensorValue, axis: object, dim: object = None) -> Axes:
-    """Return the dimensions that `axis` (torch: `dim`) names, rising; all for None.
-
-    Raises: J203 for what is no axis of the tensor.
-    """
-    if axis is not None and dim is not None:
-        raise TensorAxisError(f"`{name}`: axis and dim are the same option", here(), expected="one of them",
-                              found=f"axis={axis!r}, dim={dim!r}")
-    given = dim if axis is None else axis
-    if given is None:
-        return tuple(range(value.rank))
-    items = tuple(given) if isinstance(given, tuple | list) else (given,)
-    found = [whole_number(item) for item in items]
-    known = [at % value.rank for at in found if at is not None and -value.rank <= at < value.rank]
-    if len(known) < len(items) or len(set(known)) < len(items) or not items:
-        raise TensorAxisError(f"`{name}`: no axis of `{value.name}`", here(), found=repr(given),
-                              expected=f"{-value.rank} .. {value.rank - 1}, each once" if value.rank else "no axis: it has no dimension")
-    return tuple(sorted(known))
-
-
-def one_axis(name: str, value: TensorValue, axis: object, dim: object = None) -> int:
-    """Return the dimension that `axis` or `dim` names.
-
-    Raises: J203 for None and for several.
-    """
-    found = axes_of(name, value, axis, dim)
-    if len(found) != 1 or (axis is None and dim is None and value.rank != 1):
-        raise TensorAxisError(f"`{name}` works along one axis", here(), expected="axis=0 … or -1", found=repr(axis if dim is None else dim))
-    return found[0]
-
-
-def moved_last(value: TensorValue, at: int) -> TensorValue:
-    """Return the view with a dimension behind all others."""
-    if at == value.rank - 1:
-        return value
-    return value.then(Permute((*(k for k in range(value.rank) if k != at), at)))
-
-
-def moved_back(value: TensorValue, at: int) -> TensorValue:
-    """Return the view with its last dimension at a place: the inverse of `moved_last`."""
-    if at == value.rank - 1:
-        return value
-    others = list(range(value.rank - 1))
-    others.insert(at, value.rank - 1)
-    return value.then(Permute(tuple(others)))
-
-
-def along(name: str, x: object, axis: object, dim: object, function: Callable[[TensorValue], Any]) -> TensorValue:
-    """Return what a function along the last dimension gives along an axis."""
-    value = value_of(name, x)
-    at = one_axis(name, value, axis, dim)
-    result: TensorValue = function(moved_last(value, at))
-    return moved_back(result, at)
-
-
-def without(value: TensorValue, dims: Axes) -> TensorValue:
-    """Return the view without dimensions, which have extent 1."""
-    for at in reversed(dims):
-        value = value.then(Pick(at, Const(0)))
-    return value
-
-
-def _kept(keepdims: object, keepdim: object) -> bool:
-    return keepdims is True or keepdim is True or (isinstance(keepdims, np.bool_) and bool(keepdims))
-
-
-def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function: Callable[..., Any], *,
-            nonempty: bool = False) -> TensorValue:
-    """Return a reduction along dimensions, one after the other: `function(x, 1)` along the last, `function(x, 0)` along the one before."""
-    if nonempty:
-        _check_elements(name, value, dims)
-    result = value
-    for at in reversed(dims):
-        if at == result.rank - 1:
-            result = function(result, 1)
-        elif at == result.rank - 2:
-            result = function(result, 0)
-        else:
-            last = function(moved_last(result, at), 1)
-            result = moved_back(last, at)
-    return result if keepdims else without(result, dims)
-
-
-def _check_elements(name: str, value: TensorValue, dims: Axes) -> None:
-    """Check that there is an element along each of dimensions, or let each call check it, where its symbols alone say how many.
-
-    Raises: J201.
-    """
-    trace = current_trace(name)
-    for at in dims:
-        extent = value.extents[at]
-        if extent == Const(0):
-            raise ExtentError(f"`{name}` of nothing", here(), expected="at least one element along the axis", found=repr(value))
-        if len(trace.blocks.open) == 1 and not isinstance(extent, Const) \
-                and all(isinstance(leaf, Const | s.SymbolRef) for leaf in s.leaves(extent)):
-            trace.promise(s.binary(s.Op.GE, extent, Const(1)))
-
-
-def merged_last(value: TensorValue, dims: Axes) -> TensorValue:
-    """Return the elements with dimensions joined into one, which is the last; the others stand before."""
-    others = tuple(k for k in range(value.rank) if k not in dims)
-    turned = value if (*others, *dims) == tuple(range(value.rank)) else value.then(Permute((*others, *dims)))
-    shape = (*(value.extents[k] for k in others), product(value.extents[k] for k in dims))
-    return refolded(turned, shape)
-
-
-def _by_formula(name: str, formula: Callable[..., Any], *, wide: bool = False, nonempty: bool = False) -> Callable[..., TensorValue]:
-    """Return a reduction by a formula of the op table, which keeps dimensions. `wide`: halves round once, however many axes there are."""
-    def reduce(x: object, axis: object, dim: object, keepdims: bool, **options: object) -> TensorValue:
-        value = value_of(name, x)
-        dims = axes_of(name, value, axis, dim)
-        if not dims:
-            return value
-        several = wide and len(dims) > 1
-        start = computed(value) if several else value
-        result = reduced(name, start, dims, keepdims, lambda v, at: formula(v, at, keepdims=True, **options),  # type: ignore[arg-type]
-                         nonempty=nonempty)
-        return in_dtype(result, value.dtype) if several and not value.dtype.is_bool else result  # type: ignore[return-value]
-    return reduce
-
-
-_sum, _prod, _mean = (_by_formula(f.__name__, f, wide=True) for f in (axes.sum, axes.prod, axes.mean))
-_amax, _amin = (_by_formula(f.__name__, f, nonempty=True) for f in (axes.amax, axes.amin))
-
-
-def _mask_of(value: Any) -> Any:
-    return value if value.dtype.is_bool else value != 0
-
-
-# by counts, which are 0 of nothing: an extreme of nothing says nothing
-_count: Callable[..., Any] = axes.sum
-_any = _by_formula("any", lambda v, at, keepdims: _count(_mask_of(v), at, keepdims=keepdims) > 0)
-_all = _by_formula("all", lambda v, at, keepdims: _count(~_mask_of(v), at, keepdims=keepdims) == 0)
-
-
-def _in(name: str, x: object, dtype: object) -> object:
-    return x if dtype is None else cast(value_of(name, x), typing.as_dtype(name, dtype, ALL))
-
-
-@user_call("sum")
-def sum_(x: object, axis: object = None, dtype: object = None, *, keepdims: object = False, dim: object = None,
-         keepdim: object = False) -> TensorValue:
-    """Return the sum along axes, in the tensor's dtype or in `dtype`; of a mask, how many hold."""
-    return _sum(_in("sum", x, dtype), axis, dim, _kept(keepdims, keepdim))
-
-
-@user_call("prod")
-def prod(x: object, axis: object = None, dtype: object = None, *, keepdims: object = False, dim: object = None,
-         keepdim: object = False) -> TensorValue:
-    """Return the product along axes."""
-    return _prod(_in("prod", x, dtype), axis, dim, _kept(keepdims, keepdim))
-
-
-@user_call("mean")
-def mean(x: object, axis: object = None, dtype: object = None, *, keepdims: object = False, dim: object = None,
-         keepdim: object = False) -> TensorValue:
-    """Return the mean along axes; floats only."""
-    return _mean(_in("mean", x, dtype), axis, dim, _kept(keepdims, keepdim))
-
-
-def _extreme(name: str, x: object, axis: object, keepdims: object, dim: object, keepdim: object) -> TensorValue:
-    if isinstance(axis, TensorValue):
-        return (larger if name == "max" else smaller)(x, axis)  # type: ignore[return-value]
-    if dim is not None:
-        raise TensorAxisError(f"`{name}`: torch's {name} along `dim` is a pair of values and places", here(), found=f"dim={dim!r}",
-                              expected=f"axis={dim!r}, for the values", help=f"torch.{name}(x, dim={dim!r}) gives the pair")
-    return (_amax if name == "max" else _amin)(x, axis, None, _kept(keepdims, keepdim))
-
-
-@user_call("max")
-def max_(x: object, axis: object = None, *, keepdims: object = False, dim: object = None, keepdim: object = False) -> TensorValue:
-    """Return the largest element along axes."""
-    return _extreme("max", x, axis, keepdims, dim, keepdim)
-
-
-@user_call("min")
-def min_(x: object, axis: object = None, *, keepdims: object = False, dim: object = None, keepdim: object = False) -> TensorValue:
-    """Return the smallest element along axes."""
-    return _extreme("min", x, axis, keepdims, dim, keepdim)
-
-
-@user_call("amax")
-def amax(x: object, axis: object = None, *, keepdims: object = False, dim: object = None, keepdim: object = False) -> TensorValue:
-    """Return the largest element along axes."""
-    return _amax(x, axis, dim, _kept(keepdims, keepdim))
-
-
-@user_call("amin")
-def amin(x: object, axis: object = None, *, keepdims: object = False, dim: object = None, keepdim: object = False) -> TensorValue:
-    """Return the smallest element along axes."""
-    return _amin(x, axis, dim, _kept(keepdims, keepdim))
-
-
-@user_call("any")
-def any_(x: object, axis: object = None, *, keepdims: object = False, dim: object = None, keepdim: object = False) -> TensorValue:
-    """Return a mask: whether any element along axes holds, or is not 0."""
-    return _any(x, axis, dim, _kept(keepdims, keepdim))
-
-
-@user_call("all")
-def all_(x: object, axis: object = None, *, keepdims: object = False, dim: object = None, keepdim: object = False) -> TensorValue:
-    """Return a mask: whether all elements along axes hold, or are not 0."""
-    return _all(x, axis, dim, _kept(keepdims, keepdim))
-
-
-def _merged(name: str, x: object, axis: object, dim: object, keepdims: bool, function: Callable[[TensorValue], Any], *,
-            nonempty: bool = False) -> TensorValue:
-    """Return a reduction along axes that are joined into one."""
-    value = value_of(name, x)
-    dims = axes_of(name, value, axis, dim)
-    if nonempty:
-        _check_elements(name, value, dims)
-    if len(dims) == 1:
-        result = moved_back(function(moved_last(value, dims[0])), dims[0])
-        return result if keepdims else without(result, dims)
-    result = function(merged_last(value, dims)).then(Pick(value.rank - len(dims), Const(0)))
-    if keepdims:
-        for at in dims:
-            result = result.then(tf.Insert(at))
-    return result  # type: ignore[no-any-return]
-
-
-@user_call("argmax")
-def argmax(x: object, axis: object = None, *, keepdims: object = False, dim: object = None, keepdim: object = False) -> TensorValue:
-    """Return the place of the first largest element along an axis, i32; without an axis, in the tensor row by row."""
-    return _merged("argmax", x, axis, dim, _kept(keepdims, keepdim), lambda v: axes.argmax(v, 1, keepdims=True), nonempty=True)
-
-
-@user_call("argmin")
-def argmin(x: object, axis: object = None, *, keepdims: object = False, dim: object = None, keepdim: object = False) -> TensorValue:
-    """Return the place of the first smallest element along an axis, i32; without an axis, in the tensor row by row."""
-    return _merged("argmin", x, axis, dim, _kept(keepdims, keepdim), lambda v: axes.argmin(v, 1, keepdims=True), nonempty=True)
-
-
-def _spread(name: str, x: object, axis: object, ddof: object, keepdims: object, dim: object) -> TensorValue:
-    if dim is not None:
-        raise TensorAxisError(f"`{name}`: torch's {name} divides by n - 1 unless told otherwise, NumPy's by n", here(),
-                              found=f"dim={dim!r}",
-                              expected="axis= and ddof=, as NumPy", help=f"torch.{name}(x, dim={dim!r}) means torch's")
-    formula = axes.var if name == "var" else axes.std
-    return _merged(name, x, axis, None, _kept(keepdims, False), lambda v: formula(v, 1, ddof=ddof, keepdims=True))
-
-
-@user_call("var")
-def var(x: object, axis: object = None, *, ddof: object = 0, keepdims: object = False, dim: object = None) -> TensorValue:
-    """Return the variance along axes: squared distances from the mean, divided by their number less `ddof`."""
-    return _spread("var", x, axis, ddof, keepdims, dim)
-
-
-@user_call("std")
-def std(x: object, axis: object = None, *, ddof: object = 0, keepdims: object = False, dim: object = None) -> TensorValue:
-    """Return the standard deviation along axes."""
-    return _spread("std", x, axis, ddof, keepdims, dim)
-
-
-@user_call("logsumexp")
-def logsumexp(x: object, axis: object = None, *, keepdims: object = False, dim: object = None, keepdim: object = False) -> TensorValue:
-    """Return log(sum(exp(x))) along axes, with the largest element subtracted before."""
-    return _merged("logsumexp", x, axis, dim, _kept(keepdims, keepdim), lambda v: formulas.logsumexp(v, 1, keepdims=True))
-
-
-@user_call("softmax")
-def softmax(x: object, axis: object = None, *, dim: object = None) -> TensorValue:
-    """Return exp(x) divided by its sum along an axis, the last unless given; the largest element is subtracted before."""
-    return along("softmax", x, -1 if axis is None and dim is None else axis, dim, lambda v: formulas.softmax(v, 1))
-
-
-@user_call("log_softmax")
-def log_softmax(x: object, axis: object = None, *, dim: object = None) -> TensorValue:
-    """Return the logarithm of softmax along an axis, the last unless given."""
-    return along("log_softmax", x, -1 if axis is None and dim is None else axis, dim, lambda v: formulas.log_softmax(v, 1))
-
-
-@user_call("cumsum")
-def cumsum(x: object, axis: object = None, dtype: object = None, *, dim: object = None) -> TensorValue:
-    """Return running sums along an axis; without one, of the elements row by row."""
-    value = value_of("cumsum", _in("cumsum", x, dtype))
-    if value.dtype.is_bool:
-        value = cast(value, DType.I32)  # type: ignore[assignment]
-    if axis is None and dim is None:
-        value, axis = refolded(value, (product(value.extents),)), 0
-    trace = current_trace("cumsum")
-    return along("cumsum", value, axis, dim, lambda v: trace.apply("cumsum", (v,), v.extents, v.dtype, (("axis", 1),)))
-
-
 # -- shapes ------------------------------------------------------------------------------------------------------------
-
-def refolded(value: TensorValue, shape: tf.Extents) -> TensorValue:
-    """Return the elements row by row in another shape of as many elements: a value of its own, which sees no later write."""
-    if len(shape) == value.rank and all(same(a, b) for a, b in zip(shape, value.extents, strict=True)):
-        return value
-    trace = value.trace
-    assert isinstance(trace, TensorTrace)
-    made = value.then(tf.Refold(shape))
-    if value.storage.writable:
-        made.taken = (*made.taken, TakenCopy("a reshape", value.storage, trace.blocks.innermost.id))
-    return made
-
 
 @user_call("reshape")
 def reshape(x: object, *shape: object, newshape: object = None, order: object = "C") -> TensorValue:
@@ -768,7 +456,7 @@ def copy(x: object) -> TensorValue:
 def norm(x: object, axis: object = None, keepdims: object = False) -> TensorValue:
     """Return the root of the sum of squares along axes."""
     value = value_of("norm", x)
-    return sqrt(_sum(value * value, axis, None, _kept(keepdims, False)))  # type: ignore[return-value]
+    return sqrt(sum_(value * value, axis, keepdims=keepdims))  # type: ignore[return-value]
 
 
 # -- order and places --------------------------------------------------------------------------------------------------

@@ -38,6 +38,8 @@ from pto_wsp.ops.tensors import FULL, RANDOM, ROWS_OF
 from pto_wsp.source import here
 from pto_wsp.trace.tensor import control
 from pto_wsp.trace.tensor import functions as fn
+from pto_wsp.trace.tensor import reductions as red
+from pto_wsp.trace.tensor.along import value_of
 from pto_wsp.trace.tensor.einsum import einsum
 from pto_wsp.trace.tensor.host_arrays import on_both
 from pto_wsp.trace.tensor.names import frames_of_body, target_of_statement
@@ -230,7 +232,7 @@ def rows_of(table: object, n: object) -> RowsOf:
 
     An entry outside 0 … n - 1 ends the run. `.sizes` is [n].
     """
-    trace, value = current_trace("rows_of"), fn.value_of("rows_of", table)
+    trace, value = current_trace("rows_of"), value_of("rows_of", table)
     if not value.dtype.is_integer:
         raise UnsupportedDTypeError("`tt.rows_of` takes a table of whole numbers", here(), expected="any integer dtype", found=repr(value))
     count = trace.whole("`tt.rows_of`: n", n)
@@ -251,9 +253,10 @@ OWN: Mapping[str, Traced] = MappingProxyType({
     "zeros": zeros, "ones": ones, "full": full, "empty": empty, "arange": arange, "topk": topk, "rows_of": rows_of, "cast": cast,
     "assume": assume, "random": random, "print": print_})
 _OF_NUMPY: Mapping[str, Traced] = MappingProxyType({
-    "sum": fn.sum_, "prod": fn.prod, "mean": fn.mean, "max": fn.max_, "min": fn.min_, "amax": fn.amax, "amin": fn.amin, "any": fn.any_,
-    "all": fn.all_, "argmax": fn.argmax, "argmin": fn.argmin, "var": fn.var, "std": fn.std, "softmax": fn.softmax,
-    "log_softmax": fn.log_softmax, "logsumexp": fn.logsumexp, "cumsum": fn.cumsum, "reshape": fn.reshape, "transpose": fn.transpose,
+    "sum": red.sum_, "prod": red.prod, "mean": red.mean, "max": red.max_, "min": red.min_, "amax": red.amax, "amin": red.amin,
+    "any": red.any_,
+    "all": red.all_, "argmax": red.argmax, "argmin": red.argmin, "var": red.var, "std": red.std, "softmax": red.softmax,
+    "log_softmax": red.log_softmax, "logsumexp": red.logsumexp, "cumsum": red.cumsum, "reshape": fn.reshape, "transpose": fn.transpose,
     "concatenate": fn.concatenate, "cat": fn.concatenate, "stack": fn.stack, "split": fn.split, "pad": fn.pad, "tril": fn.tril,
     "triu": fn.triu, "where": fn.where_, "select": fn.where_, "sort": fn.sort, "argsort": fn.argsort, "einsum": einsum,
     "zeros_like": fn.zeros_like, "ones_like": fn.ones_like, "full_like": fn.full_like, "clip": fn.clip, "repeat": fn.repeat,

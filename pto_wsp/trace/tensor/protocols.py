@@ -21,6 +21,7 @@ from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.table import find_ufunc
 from pto_wsp.source import here
 from pto_wsp.trace.tensor import functions as fn
+from pto_wsp.trace.tensor import reductions as red
 from pto_wsp.trace.tensor import torch_functions
 from pto_wsp.trace.tensor.einsum import einsum
 from pto_wsp.trace.tensor.trace import TensorTrace
@@ -34,15 +35,16 @@ _OF_ELEMENTS: Mapping[str, Traced] = MappingProxyType({
     f.__name__: f for f in (formulas.square, formulas.isnan, formulas.isinf, formulas.isfinite, formulas.logical_and, formulas.logical_or,
                             formulas.logical_xor, formulas.logical_not, formulas.clamp)})
 _BOTH: Mapping[str, Traced] = MappingProxyType({
-    **_OF_ELEMENTS, "sum": fn.sum_, "prod": fn.prod, "mean": fn.mean, "max": fn.max_, "min": fn.min_, "amax": fn.amax, "amin": fn.amin,
-    "any": fn.any_, "all": fn.all_, "argmax": fn.argmax, "argmin": fn.argmin, "var": fn.var, "std": fn.std, "cumsum": fn.cumsum,
+    **_OF_ELEMENTS, "sum": red.sum_, "prod": red.prod, "mean": red.mean, "max": red.max_, "min": red.min_, "amax": red.amax,
+    "amin": red.amin,
+    "any": red.any_, "all": red.all_, "argmax": red.argmax, "argmin": red.argmin, "var": red.var, "std": red.std, "cumsum": red.cumsum,
     "reshape": fn.reshape, "ravel": fn.ravel, "transpose": fn.transpose, "swapaxes": fn.swapaxes, "moveaxis": fn.moveaxis,
     "squeeze": fn.squeeze, "expand_dims": fn.expand_dims, "broadcast_to": fn.broadcast_to, "flip": fn.flip, "split": fn.split,
     "repeat": fn.repeat, "astype": fn.astype, "clip": fn.clip, "round": fn.round_, "dot": fn.dot, "matmul": multiplied, "copy": fn.copy,
     "sort": fn.sort, "argsort": fn.argsort, "take": fn.take, "tril": fn.tril, "triu": fn.triu, "diff": fn.diff, "outer": fn.outer,
 })
 METHODS: Mapping[str, Traced] = MappingProxyType({
-    **_BOTH, "flatten": fn.ravel, "softmax": fn.softmax, "log_softmax": fn.log_softmax, "logsumexp": fn.logsumexp, "to": fn.astype,
+    **_BOTH, "flatten": fn.ravel, "softmax": red.softmax, "log_softmax": red.log_softmax, "logsumexp": red.logsumexp, "to": fn.astype,
     "type": fn.astype, "view": fn.reshape, "permute": fn.transpose, "unsqueeze": lambda x, dim: fn.expand_dims(x, dim), "mm": multiplied,
     "bmm": multiplied, "fill": fn.fill, "fill_": fn.fill, "topk": fn.topk, "t": lambda x: fn.transpose(x), "clone": fn.copy,
     "contiguous": lambda x: x, "expand": fn.broadcast_to,
@@ -61,7 +63,7 @@ _UFUNCS: Mapping[str, Traced] = MappingProxyType({
     "logical_and": formulas.logical_and, "logical_or": formulas.logical_or, "logical_xor": formulas.logical_xor,
     "logical_not": formulas.logical_not, "positive": lambda x: x})
 _REDUCTIONS: Mapping[str, Traced] = MappingProxyType({
-    "add": fn.sum_, "multiply": fn.prod, "maximum": fn.amax, "minimum": fn.amin, "logical_and": fn.all_, "logical_or": fn.any_})
+    "add": red.sum_, "multiply": red.prod, "maximum": red.amax, "minimum": red.amin, "logical_and": red.all_, "logical_or": red.any_})
 _INSTEAD: Mapping[str, str] = MappingProxyType({
     "nonzero": "np.where(mask, x, 0) keeps the shape; tt.rows_of(table, n) groups places", "unique": "tt.rows_of(table, n) groups places",
     "argwhere": "np.where(mask, x, 0) keeps the shape", "expm1": "np.exp(x) - 1", "log1p": "np.log(x + 1)",
@@ -132,7 +134,7 @@ class BodyTrace(TensorTrace):
             if not unknown:
                 return _REDUCTIONS[name](*inputs, axis=axis, **rest)
         if method == "accumulate" and ufunc is np.add and set(options) <= {"axis"}:
-            return fn.cumsum(inputs[0], axis=options.get("axis", 0))
+            return red.cumsum(inputs[0], axis=options.get("axis", 0))
         op = meaning_of_ufunc(ufunc) if method == "__call__" else None
         if op is None or options:
             asked = f"np.{name}" + ("" if method == "__call__" else f".{method}")

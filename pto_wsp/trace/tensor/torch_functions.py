@@ -21,6 +21,8 @@ from pto_wsp.ops.entries.formula import in_dtype
 from pto_wsp.ops.entries.matmul import matmul as multiplied
 from pto_wsp.source import here
 from pto_wsp.trace.tensor import functions as fn
+from pto_wsp.trace.tensor import reductions as red
+from pto_wsp.trace.tensor.along import moved_back, moved_last, one_axis, value_of
 from pto_wsp.trace.tensor.einsum import einsum
 from pto_wsp.trace.tensor.trace import current_trace
 from pto_wsp.trace.tensor.value import TensorValue
@@ -34,11 +36,11 @@ class ValuesAndPlaces(NamedTuple):
 
 
 def _sum(input: object, dim: object = None, keepdim: object = False, *, dtype: object = None) -> TensorValue:
-    return fn.sum_(input, dim, dtype, keepdims=keepdim)
+    return red.sum_(input, dim, dtype, keepdims=keepdim)
 
 
 def _mean(input: object, dim: object = None, keepdim: object = False, *, dtype: object = None) -> TensorValue:
-    return fn.mean(input, dim, dtype, keepdims=keepdim)
+    return red.mean(input, dim, dtype, keepdims=keepdim)
 
 
 def _extreme(values: Callable[..., TensorValue], places: Callable[..., TensorValue], pair: Callable[..., object]) -> Callable[..., object]:
@@ -60,8 +62,8 @@ def _spread(of_numpy: Callable[..., TensorValue]) -> Callable[..., TensorValue]:
 
 
 def _split(tensor: object, split_size_or_sections: object, dim: object = 0) -> tuple[TensorValue, ...]:
-    value = fn.value_of("split", tensor)
-    at = fn.one_axis("split", value, dim)
+    value = value_of("split", tensor)
+    at = one_axis("split", value, dim)
     if isinstance(split_size_or_sections, tuple | list):
         sizes = [whole_number(n) for n in split_size_or_sections]
         places = list(accumulate(n or 0 for n in sizes))[:-1]
@@ -74,8 +76,8 @@ def _split(tensor: object, split_size_or_sections: object, dim: object = 0) -> t
 
 
 def _chunk(input: object, chunks: object, dim: object = 0) -> tuple[TensorValue, ...]:
-    value, count = fn.value_of("chunk", input), whole_number(chunks)
-    at = fn.one_axis("chunk", value, dim)
+    value, count = value_of("chunk", input), whole_number(chunks)
+    at = one_axis("chunk", value, dim)
     extent = value.extents[at]
     if count is not None and count >= 1 and isinstance(extent, Const):
         return _split(value, -(-int(extent.value) // count), at)
@@ -83,23 +85,23 @@ def _chunk(input: object, chunks: object, dim: object = 0) -> tuple[TensorValue,
 
 
 def _softmax(input: object, dim: object = -1, *args: object, dtype: object = None, **more: object) -> TensorValue:
-    return fn.softmax(input if dtype is None else fn.astype(input, dtype), dim)
+    return red.softmax(input if dtype is None else fn.astype(input, dtype), dim)
 
 
 def _log_softmax(input: object, dim: object = -1, *args: object, dtype: object = None, **more: object) -> TensorValue:
-    return fn.log_softmax(input if dtype is None else fn.astype(input, dtype), dim)
+    return red.log_softmax(input if dtype is None else fn.astype(input, dtype), dim)
 
 
 def _topk(input: object, k: object, dim: object = -1, largest: object = True, sorted: object = True) -> ValuesAndPlaces:
-    value = fn.value_of("topk", input)
-    at = fn.one_axis("topk", value, dim)
-    values, places = fn.topk(fn.moved_last(value, at), k, largest=largest)
-    return ValuesAndPlaces(fn.moved_back(values, at), fn.moved_back(places, at))
+    value = value_of("topk", input)
+    at = one_axis("topk", value, dim)
+    values, places = fn.topk(moved_last(value, at), k, largest=largest)
+    return ValuesAndPlaces(moved_back(values, at), moved_back(places, at))
 
 
 def _sort(input: object, dim: object = -1, descending: object = False, stable: object = False) -> ValuesAndPlaces:
-    value = fn.value_of("sort", input)
-    at = fn.one_axis("sort", value, dim)
+    value = value_of("sort", input)
+    at = one_axis("sort", value, dim)
     places = fn.argsort(value, at, descending=descending)
     return ValuesAndPlaces(fn.take_along_axis(value, places, at), places)
 
@@ -113,8 +115,8 @@ def _sigmoid_times(input: TensorValue, inplace: object = False) -> object:
 
 
 def _flatten(input: object, start_dim: object = 0, end_dim: object = -1) -> TensorValue:
-    value = fn.value_of("flatten", input)
-    first, last = fn.one_axis("flatten", value, start_dim), fn.one_axis("flatten", value, end_dim)
+    value = value_of("flatten", input)
+    first, last = one_axis("flatten", value, start_dim), one_axis("flatten", value, end_dim)
     return fn.reshape(value, *value.shape[:first], -1, *value.shape[last + 1:])
 
 
@@ -136,7 +138,7 @@ def _linear(input: TensorValue, weight: TensorValue, bias: object = None) -> obj
 
 
 def _pad(input: object, pad: object, mode: object = "constant", value: object = None) -> TensorValue:
-    tensor = fn.value_of("pad", input)
+    tensor = value_of("pad", input)
     if not isinstance(pad, tuple | list) or len(pad) % 2 or len(pad) > 2 * tensor.rank:
         raise TensorOptionError("torch.pad takes two widths a dimension, the last dimension first", here(), expected="(left, right)",
                                 found=f"{pad!r} of {tensor!r}")
@@ -152,7 +154,7 @@ def _norm(input: object, p: object = None, dim: object = None, keepdim: object =
 
 
 def _last_axes(name: str, input: object, shape: object) -> tuple[TensorValue, tuple[int, ...]]:
-    value, sizes = fn.value_of(name, input), tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    value, sizes = value_of(name, input), tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     last = value.shape[value.rank - len(sizes):]
     if not sizes or len(sizes) > value.rank or any(not isinstance(one, int) or one != whole_number(n)
                                                    for one, n in zip(last, sizes, strict=True)):
@@ -163,8 +165,8 @@ def _last_axes(name: str, input: object, shape: object) -> tuple[TensorValue, tu
 
 def _layer_norm(input: object, normalized_shape: object, weight: object = None, bias: object = None, eps: float = 1e-5) -> Any:
     value, axes = _last_axes("layer_norm", input, normalized_shape)
-    away: Any = value - fn.mean(value, axes, keepdims=True)
-    mean: Any = fn.mean(away * away, axes, keepdims=True)
+    away: Any = value - red.mean(value, axes, keepdims=True)
+    mean: Any = red.mean(away * away, axes, keepdims=True)
     made = away * (mean + eps).rsqrt()
     made = made if weight is None else made * weight
     return made if bias is None else made + bias
@@ -173,7 +175,7 @@ def _layer_norm(input: object, normalized_shape: object, weight: object = None, 
 def _rms_norm(input: object, normalized_shape: object, weight: object = None, eps: float | None = None) -> Any:
     value, axes = _last_axes("rms_norm", input, normalized_shape)
     least = float(np.finfo(np.float32).eps) if eps is None else eps
-    mean: Any = fn.mean(value * value, axes, keepdims=True)
+    mean: Any = red.mean(value * value, axes, keepdims=True)
     made: Any = value * (mean + least).rsqrt()
     return made if weight is None else made * weight
 
@@ -195,7 +197,7 @@ def _attention(query: TensorValue, key: TensorValue, value: TensorValue, attn_ma
         score = fn.where_(places[0][:, None] >= places[1][None], score, -math.inf)
     if attn_mask is not None:
         score = fn.where_(attn_mask, score, -math.inf) if attn_mask.dtype.is_bool else score + attn_mask
-    return fn.softmax(score, -1) @ value
+    return red.softmax(score, -1) @ value
 
 
 def _addmm(input: object, mat1: object, mat2: object, *, beta: float = 1, alpha: float = 1) -> Any:
@@ -209,17 +211,17 @@ def _float(input: TensorValue) -> object:
 
 
 FUNCTIONS: Mapping[str, Callable[..., object]] = MappingProxyType({
-    "sum": _sum, "mean": _mean, "prod": lambda input, dim=None, keepdim=False: fn.prod(input, dim, keepdims=keepdim),
-    "max": _extreme(fn.amax, fn.argmax, lambda x, y: larger(x, y)), "min": _extreme(fn.amin, fn.argmin, lambda x, y: smaller(x, y)),
-    "amax": lambda input, dim=None, keepdim=False: fn.amax(input, dim, keepdims=keepdim),
-    "amin": lambda input, dim=None, keepdim=False: fn.amin(input, dim, keepdims=keepdim),
-    "any": lambda input, dim=None, keepdim=False: fn.any_(input, dim, keepdims=keepdim),
-    "all": lambda input, dim=None, keepdim=False: fn.all_(input, dim, keepdims=keepdim),
-    "argmax": lambda input, dim=None, keepdim=False: fn.argmax(input, dim, keepdims=keepdim),
-    "argmin": lambda input, dim=None, keepdim=False: fn.argmin(input, dim, keepdims=keepdim),
-    "var": _spread(fn.var), "std": _spread(fn.std), "logsumexp": lambda input, dim, keepdim=False: fn.logsumexp(input, dim,
+    "sum": _sum, "mean": _mean, "prod": lambda input, dim=None, keepdim=False: red.prod(input, dim, keepdims=keepdim),
+    "max": _extreme(red.amax, red.argmax, lambda x, y: larger(x, y)), "min": _extreme(red.amin, red.argmin, lambda x, y: smaller(x, y)),
+    "amax": lambda input, dim=None, keepdim=False: red.amax(input, dim, keepdims=keepdim),
+    "amin": lambda input, dim=None, keepdim=False: red.amin(input, dim, keepdims=keepdim),
+    "any": lambda input, dim=None, keepdim=False: red.any_(input, dim, keepdims=keepdim),
+    "all": lambda input, dim=None, keepdim=False: red.all_(input, dim, keepdims=keepdim),
+    "argmax": lambda input, dim=None, keepdim=False: red.argmax(input, dim, keepdims=keepdim),
+    "argmin": lambda input, dim=None, keepdim=False: red.argmin(input, dim, keepdims=keepdim),
+    "var": _spread(red.var), "std": _spread(red.std), "logsumexp": lambda input, dim, keepdim=False: red.logsumexp(input, dim,
                                                                                                                 keepdims=keepdim),
-    "softmax": _softmax, "log_softmax": _log_softmax, "cumsum": lambda input, dim, *, dtype=None: fn.cumsum(input, dim, dtype),
+    "softmax": _softmax, "log_softmax": _log_softmax, "cumsum": lambda input, dim, *, dtype=None: red.cumsum(input, dim, dtype),
     "reshape": lambda input, shape: fn.reshape(input, shape), "flatten": _flatten, "ravel": lambda input: fn.ravel(input),
     "transpose": _transpose, "swapaxes": lambda input, axis0, axis1: fn.swapaxes(input, axis0, axis1),
     "permute": lambda input, dims: fn.transpose(input, dims), "t": lambda input: fn.transpose(input),
