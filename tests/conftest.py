@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -23,6 +24,9 @@ hypothesis.settings.register_profile("ci", max_examples=50, deadline=None, deran
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "fast"))
 
 
+# Collected tests and loaded modules are a million objects that stay: to look through all of them is the less often worth its time.
+gc.set_threshold(20_000, 20, 20)
+
 TESTS = Path(__file__).resolve().parent
 
 
@@ -37,6 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what belongs to the quick set, and as slow what a sample leaves out."""
     seen: Counter[str] = Counter()
     cases: Counter[str] = Counter()
+    quick = {TESTS / name: name for name in QUICK}
     for item in items:
         sample = item.get_closest_marker("sampled")
         if sample is not None:
@@ -44,8 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if cases[test] % sample.args[0]:
                 item.add_marker("slow")
             cases[test] += 1
-        name = item.path.relative_to(TESTS).as_posix()
-        if name in QUICK and item.get_closest_marker("slow") is None:
+        if (name := quick.get(item.path)) is not None and item.get_closest_marker("slow") is None:
             if seen[name] % SAMPLED.get(name, 1) == 0:
                 item.add_marker("quick")
             seen[name] += 1

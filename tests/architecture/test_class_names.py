@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -12,15 +12,15 @@ PACKAGE = Path(__file__).resolve().parents[2] / "pto_wsp"
 FACADES = frozenset({"Channel", "Event", "Kernel", "Process", "Workload"})
 # The same statement in kernels, in tile programs and in C.
 STATEMENTS = frozenset({"For", "If"})
+CLASS = re.compile(r"^ *class _*(\w+)[(:\[]", re.MULTILINE)
 
 
 def definitions(folder: Path) -> dict[str, list[str]]:
     """Return the files that define each class, by its name without leading underscores."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                found[node.name.lstrip("_")].append(path.relative_to(folder).as_posix())
+        for name in CLASS.findall(path.read_text(encoding="utf-8")):
+            found[name].append(path.relative_to(folder).as_posix())
     return found
 
 

@@ -99,8 +99,10 @@ def imports_of(text: str, module: str, is_package: bool, part_names: frozenset[s
         elif isinstance(node, ast.ClassDef) and function:
             function = f"{function}.{node.name}"
         for child in ast.iter_child_nodes(node):
-            visit(child, function)
+            if calls or not isinstance(child, ast.expr):     # imports are statements, but for those calls
+                visit(child, function)
 
+    calls = "__import__" in text or "import_module" in text
     visit(ast.parse(text), "")
     return found
 

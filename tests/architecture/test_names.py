@@ -17,10 +17,14 @@ MACHINE = re.compile(
     r"|\b(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}:\d"
     r"|\b[\w-]+\.(?:internal|corp|lan)\b(?!\()"
 )
+# What every such name has in it, and few files have: much faster to look for.
+HINT = re.compile(r"/(?:home|root|Users|work)/|/tmp/[a-z]|\.(?:internal|corp|lan)|(?:10|192\.168|172\.\d\d)\.\d")
 
 
 def machine_names(text: str) -> Iterator[str]:
     """Say which lines name a machine."""
+    if not HINT.search(text):
+        return
     for number, line in enumerate(text.splitlines(), 1):
         if MACHINE.search(line):
             yield f"{number}: {line.strip()}"

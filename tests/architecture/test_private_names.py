@@ -15,6 +15,7 @@ TESTS = Path(__file__).resolve().parents[1]
 FOREIGN = frozenset({"ctypes._CFuncPtr", "ctypes._SimpleCData", "os._exit", "sys._getframe", "torch._C", "torch._int_mm"})
 PROTOCOLS = frozenset({"_asdict", "_fields", "_replace", "_repr_pretty_", "_repr_mimebundle_"})     # of IPython and of named tuples
 OWN = frozenset({"self", "cls", "super()"})     # the class's own
+MENTION = re.compile(r"""(?:\.|import |, ?|^ +|\(|["'])_[A-Za-z]""", re.MULTILINE)     # only files with one are parsed
 DOTTED = re.compile(r"[a-z]\w*(?:\.\w+)+")
 
 
@@ -25,6 +26,8 @@ def is_private(name: str) -> bool:
 
 def private_names(text: str) -> Iterator[str]:
     """Yield the private names of others that a test uses, each with its line."""
+    if not MENTION.search(text):
+        return
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.ImportFrom(module=module, names=names) if module and module.partition(".")[0] == "pto_wsp":

@@ -164,7 +164,7 @@ def cases(draw: Callable[..., Any]) -> Case:
 
 @pytest.mark.slow
 @given(cases())
-@settings(max_examples=75)
+@settings(max_examples=30)
 def test_parameters_that_share_memory_in_many_ways(case: Case) -> None:
     check(case)
 

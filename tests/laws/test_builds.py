@@ -178,7 +178,7 @@ def test_a_product_that_overflows_is_what_its_order_makes_of_it(dtype: DType, tu
 @HAS_FMA
 @pytest.mark.slow
 @given(st.sampled_from([BF16, F32]), st.integers(1, 14), st.integers(1, 700), st.integers(1, 70), st.integers(0, 999), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=16)
 def test_products_of_all_sizes_that_overflow(dtype: DType, m: int, k: int, n: int, seed: int, turned: bool) -> None:
     check_overflow(dtype, m, k, n, seed, turned=turned)
 

@@ -184,10 +184,10 @@ def test_programs_on_strided_views_mean_what_numpy_means(target: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 1160, 40))
+@pytest.mark.parametrize("first", [1000, 1030])
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 def test_more_programs_mean_what_numpy_means(first: int, target: str) -> None:
-    compare_with_numpy(range(first, first + 40), target)
+    compare_with_numpy(range(first, first + 30), target)
 
 
 # -- every function of pto, tile by tile -------------------------------------------------------------------------------

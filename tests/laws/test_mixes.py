@@ -56,13 +56,13 @@ def check(seed: int, *, native: bool) -> None:
         assert figures(program) == figures(compiled) == figures(sanitized), mix
 
 
-@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(1000, 1060), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(1000, 1025), marks=pytest.mark.slow)], ids=str)
 def test_features_that_meet_mean_what_numpy_says_in_any_order(seeds: range) -> None:
     for seed in seeds:
         check(seed, native=False)
 
 
-@pytest.mark.parametrize("seed", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2000, 2016))])
+@pytest.mark.parametrize("seed", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2000, 2008))])
 def test_native_runs_agree(seed: int) -> None:
     check(seed, native=True)
 

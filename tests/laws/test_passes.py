@@ -56,7 +56,7 @@ def test_loops_that_are_cut_keep_the_numbers(weight: int, data: st.DataObject) -
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_passes_with_and_without_any_optional_one_keep_the_numbers_of_many(data: st.DataObject) -> None:
     kernel, name = traced(data.draw(recipes(max_steps=14))), data.draw(st.sampled_from(("none", *OPTIONAL)))
     check_kernel_passes(kernel, data.draw(contexts(kernel)), tuple(step for step in KERNEL_PASSES if step.name != name))

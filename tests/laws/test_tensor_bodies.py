@@ -101,7 +101,7 @@ def arguments(seed: int) -> list[np.ndarray]:
     return [x, y, rng.permutation(t).astype(np.int32), np.ones((t, 8), np.float32)]
 
 
-@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 300))])
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 120))])
 def test_a_body_is_its_own_reference(seed: int) -> None:
     body, (first, second) = drawn_body(seed), (arguments(seed), arguments(seed))
     wanted, found = body.python(*first), body.reference(*second)
@@ -111,7 +111,7 @@ def test_a_body_is_its_own_reference(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_a_body_runs_as_its_reference_says_or_is_refused_at_its_line(seed: int) -> None:
     body, (first, second) = drawn_body(seed), (arguments(seed), arguments(seed))
     wanted = body.reference(*first)

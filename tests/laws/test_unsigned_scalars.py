@@ -224,7 +224,7 @@ def test_operations_at_the_ends_of_the_ranges(op: str) -> None:
 
 @pytest.mark.slow
 @given(st.lists(exprs(3).filter(reads), min_size=3, max_size=3), conditions(2))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_expressions_at_the_ends_of_the_ranges(drawn: list[Expr], condition: Apply) -> None:
     check(drawn, condition)
 

@@ -74,7 +74,7 @@ def check_against_hand(recipe: WorkloadRecipe) -> None:
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_both_targets_leave_what_is_worked_out_by_hand_for_many(recipe: WorkloadRecipe) -> None:
     check_against_hand(recipe)
 
@@ -230,7 +230,7 @@ def test_inferred_edges_are_the_conflicts(recipe: WorkloadRecipe) -> None:
 
 @pytest.mark.slow
 @given(workload_recipes())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_inferred_edges_are_the_conflicts_in_many_workloads(recipe: WorkloadRecipe) -> None:
     check_edges(recipe)
 
@@ -247,7 +247,7 @@ def test_a_handle_behind_its_loop_is_all_of_its_tasks() -> None:
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_simulated_time_keeps_its_bounds_in_many_workloads(recipe: WorkloadRecipe) -> None:
     check_time(recipe)
 
