@@ -55,7 +55,7 @@ def test_what_is_emitted_gives_the_evaluators_results() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(16, 96, 20))
 def test_more_of_what_is_emitted_gives_the_evaluators_results(first: int) -> None:
-    """Few drawn functions have no form as kernels: 5 of 80 at last count, most for a short tile of a reversed axis."""
+    """Few drawn functions have no form as kernels."""
     without_form = []
     for seed in range(first, first + 20):
         try:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from math import prod
 
 from pto_wsp.ir.extents import same, simplified
-from pto_wsp.ir.scalar import Const, Scalar, Var, add, minimum, mul, sub
+from pto_wsp.ir.scalar import Const, Scalar, Var, add, ceil_div, maximum, minimum, mul, sub
 from pto_wsp.ir.tensor_function import ArrayView, Flip, Insert, Refold, TileCut, limit_of, span_of
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.passes.tensor.effects import vars_in
@@ -95,10 +95,20 @@ class ExtentLimits:
 
 # -- what a view takes of its array ------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
+class DimPart:
+    """A part of a dimension of memory: the positions from `start` to `stop`, a step apart; there are `extent` of them."""
+
+    start: Scalar
+    stop: Scalar
+    step: int
+    extent: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class DimSlice:
     """What a view takes of a dimension of memory: `size` positions from `start` on, a step apart; `extent` of them are there.
 
-    `whole`: the extent of the dimension that is taken from. `within`: the part of the dimension, start and stop, that `start` counts in.
+    `whole`: the extent of the dimension that is taken from. `within`: the part of the dimension that `start` counts in.
     `is_open`: a table says which positions: all are bound, however many, and the tile has none of them.
     """
 
@@ -107,7 +117,7 @@ class DimSlice:
     size: int
     extent: Scalar
     step: int = 1
-    within: tuple[Scalar, Scalar] | None = None
+    within: DimPart | None = None
     is_open: bool = False
 
     @property
@@ -123,8 +133,18 @@ class DimSlice:
     @property
     def ends_with_axis(self) -> bool:
         """Whether all that is missing lies behind the end of the dimension, or of the part that it counts in."""
-        whole = self.whole if self.within is None else sub(self.within[1], self.within[0])
-        return self.extent in (minimum(Const(self.size), sub(whole, self.start)), sub(whole, self.start))
+        rest = sub(self.counted, self.start)
+        return self.extent in (minimum(Const(self.size), rest), rest)
+
+    @property
+    def position(self) -> Scalar:
+        """The first position, counted in all of the dimension."""
+        return self.start if self.within is None else add(self.within.start, mul(self.start, Const(self.within.step)))
+
+    @property
+    def counted(self) -> Scalar:
+        """The extent of the dimension, or of the part, that `start` counts in."""
+        return self.whole if self.within is None else self.within.extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +181,7 @@ class _StepsTaken:
         self.extent = list(shape)
         self.step = [1] * len(shape)
         self.size: list[int | None] = [None] * len(shape)
-        self.within: list[tuple[Scalar, Scalar] | None] = [None] * len(shape)
+        self.within: list[DimPart | None] = [None] * len(shape)
         self.logical: list[int] = list(range(len(shape)))      # -1: inserted
         self.flips: set[int] = set()
 
@@ -170,21 +190,34 @@ class _StepsTaken:
         if at < 0:
             return
         if at in self.flips:        # the part lies as far from the other end
-            if not isinstance(extent, Const):
-                raise NoTile("a short tile of a reversed axis", "reverse a tensor of its own: write it first, then read it")
-            start = sub(self.extent[at], add(start, Const((int(extent.value) - 1) * step + 1)))
+            start = sub(self.extent[at], add(start, _reach(extent, step)))
         if self.step[at] != 1:
-            start = mul(start, Const(self.step[at]))
+            self.count_within(at)
         elif self.within[at] is None and not isinstance(self.extent[at], Const) and self.extent[at] != self.whole[at]:
-            self.within[at] = (self.start[at], simplified(add(self.start[at], self.extent[at])))      # a part whose size is not known
-            self.start[at] = Const(0)
+            self.count_within(at)      # a part whose size is not known
         elif self.within[at] is None and not isinstance(self.start[at], Const) and self.varying(start) and not self.varying(self.start[at]):
-            self.within[at] = (self.start[at], add(self.start[at], self.extent[at]))      # a task's block, of which a loop takes steps
-            self.start[at] = Const(0)
+            self.count_within(at)      # a task's block, of which a loop takes steps
         self.start[at] = add(self.start[at], start)
-        self.step[at] *= step
+        self.step[at] = step
         self.extent[at] = extent
         self.size[at] = size
+        if step != 1 and (not isinstance(extent, Const) or self.within[at] is not None):
+            self.count_within(at)
+
+    def count_within(self, at: int) -> None:
+        """Let what follows count in the part that is taken of a dimension so far."""
+        start, step, extent, outer = self.start[at], self.step[at], self.extent[at], self.within[at]
+        stop = simplified(add(start, _reach(extent, step)))
+        if outer is not None:
+            start, step = add(outer.start, mul(start, Const(outer.step))), step * outer.step
+            stop = simplified(add(start, _reach(extent, step)))
+        self.within[at] = DimPart(start, stop, step, extent)
+        self.start[at], self.step[at] = Const(0), 1
+
+
+def _reach(extent: Scalar, step: int) -> Scalar:
+    """Return how many positions lie between the first and the last of a slice, both counted."""
+    return extent if step == 1 else maximum(Const(0), add(mul(sub(extent, Const(1)), Const(step)), Const(1)))
 
 
 def exact(start: Scalar, size: int, extent: Scalar) -> bool:
@@ -222,7 +255,7 @@ def flattened(view: ArrayView, limits: ExtentLimits, varying: Callable[[Scalar],
                 del memory.logical[dim]
             case Cut(dim, start, stop, by):
                 at = memory.logical[dim]
-                extent = span_of(start, stop) if by == 1 else Const(-(-_number(sub(stop, start)) // by))
+                extent = span_of(start, stop) if by == 1 else ceil_div(span_of(start, stop), Const(by))
                 if at >= 0:
                     memory.take(dim, start, extent, by, limit_of(extent))
             case TileCut(dim, start, size):
@@ -243,7 +276,7 @@ def flattened(view: ArrayView, limits: ExtentLimits, varying: Callable[[Scalar],
             case Refold(shape):
                 kept = [at for at in memory.logical if at >= 0]
                 all_taken = all(memory.start[k] == Const(0) and memory.step[k] == 1 and memory.extent[k] == memory.whole[k]
-                                for k in range(len(memory.whole)))
+                                and memory.within[k] is None for k in range(len(memory.whole)))
                 if kept != sorted(kept) or memory.flips or not all_taken:
                     raise NoTile("a reshape of a part, or of axes in another order", "store the part in a tensor of its own first")
                 reshaped = shape
@@ -270,7 +303,7 @@ def row_places(view: ArrayView, limits: ExtentLimits) -> tuple[DimSlice, Scalar,
     found: tuple[DimSlice, int] | None = None
     apart = 1
     for one in reversed(taken[:-1]):
-        first = add(first, mul(one.start, Const(apart)))
+        first = add(first, mul(one.position, Const(apart)))
         if one.size > 1:
             if found is not None or one.step != 1 or one.within is not None:
                 return None
@@ -281,12 +314,6 @@ def row_places(view: ArrayView, limits: ExtentLimits) -> tuple[DimSlice, Scalar,
     return found[0], first, found[1], taken[-1]
 
 
-def _number(extent: Scalar) -> int:
-    if not isinstance(extent, Const):
-        raise NoTile("a slice with a step, whose size is not known", "slice by numbers")
-    return int(extent.value)
-
-
 def _folded(memory: _StepsTaken, own: tuple[Scalar, ...], reshaped: tuple[Scalar, ...] | None, limits: ExtentLimits,
             varying: Callable[[Scalar], bool], n_open: int) -> Flat:
     taken: list[DimSlice] = []
@@ -295,6 +322,8 @@ def _folded(memory: _StepsTaken, own: tuple[Scalar, ...], reshaped: tuple[Scalar
         raise NoTile("places along an axis that is not one of memory", "store the value in a tensor of its own first")
     for at in range(len(memory.whole)):
         if at in opened:
+            if memory.step[at] != 1:
+                memory.count_within(at)
             taken.append(DimSlice(memory.whole[at], memory.start[at], 1, memory.extent[at], memory.step[at], memory.within[at], True))
             continue
         size = memory.size[at] if memory.size[at] is not None else limits.of(memory.extent[at])
@@ -427,7 +456,7 @@ def _merged(taken: list[DimSlice], group: list[int], picks: bool = False) -> Dim
         rest = _merged(taken, group[1:], picks)
         if rest is None or rest.within is not None:
             return None
-        start = add(mul(first.start, rest.whole), rest.start)
+        start = add(mul(first.position, rest.whole), rest.start)
         return DimSlice(mul(first.whole, rest.whole), start, rest.size, rest.extent, rest.step)
     inner = 1
     for at in range(group[0] + 1, group[-1] + 1):

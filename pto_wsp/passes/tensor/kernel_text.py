@@ -24,7 +24,19 @@ from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Flip, Item
 from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
 from pto_wsp.passes.tensor.effects import step_scalars
-from pto_wsp.passes.tensor.flatten import DimSlice, ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, row_places, usual, varies_with
+from pto_wsp.passes.tensor.flatten import (
+    DimPart,
+    DimSlice,
+    ExtentLimits,
+    Flat,
+    Folding,
+    NoTile,
+    ValueDim,
+    flattened,
+    row_places,
+    usual,
+    varies_with,
+)
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
 from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, number_text, scalar_text
 from pto_wsp.passes.tensor.scratch import ArrayHome, Homes, Run
@@ -458,6 +470,10 @@ class _KernelPrinter:
         varies = varies_with(frozenset(self._loops))
         flat = flattened(view, self.limits, varies)
         is_region = any(varies(one.start) or varies(one.extent) for one in flat.dims)
+        if any((one.step != 1 and (varies(one.start) or varies(one.extent))) or (one.within is not None and varies(one.within.start))
+               for one in flat.dims):
+            raise NoTile("a slice with a step, or of a slice, that a loop of the kernel moves",
+                         "let the loop be one of tasks: plan key `loops`")
         if is_region and len(flat.bound) > 2:
             raise NoTile("a piece of more than two axes that a loop of the kernel moves", "cut all but two of the axes into tiles of 1")
         argument = binding(flat, self._outside.tensor(view.array), self._outside.scalar, varies)
@@ -613,9 +629,15 @@ class _KernelPrinter:
             raise NoTile("places in a table of more than two axes", "reshape the table")
         source = self._region(table, rank)
         source.reads = True
-        targets = [self._region(self._target_of(array), 1) for array in statement.results]
-        for target in targets:
-            target.writes = True
+        targets = [None if (target := self._target_of(array)) is None else self._region(target, 1) for array in statement.results]
+        for written in targets:
+            if written is not None:
+                written.writes = True
+        order, starts, ranks = targets[0], targets[1], targets[2:]
+
+        def stores(target: _Param | None, value: str, place: str) -> tuple[str, ...]:
+            return () if target is None else (f"pto.store({target.name}, {value}, ({place}, 0))",)
+
         small = self.dtype(DType.I32)
         rows, cols = (("1" if rank == 1 else self.scalar(table.shape[0])), self.scalar(table.shape[-1]))
         row, col = self.name("row"), self.name("col")
@@ -623,26 +645,28 @@ class _KernelPrinter:
         number = col if rank == 1 else f"{row} * {cols} + {col}"
         first = self.name("first")
 
-        def each(*lines: str) -> None:
+        def lines(*texts: str) -> None:
+            for text in texts:
+                self.line(text)
+
+        def each(*inside: str) -> None:
             depth = self._depth
             for name, stop in (((row, rows),) if rank == 2 else ()) + ((col, cols),):
                 self.line(f"for {name} in pto.range({stop}):")
                 self._depth += 1
-            for line in lines:
-                self.line(line)
+            lines(*inside)
             self._depth = depth
 
         chosen, at = self.name("chosen"), self.name("at")
         if self._outside.has_fixed_parts:      # the numbers one after the other, so that no buffer has a part for each
             self.line(f"{first} = pto.alloc((1, 1), {small}, init=0)")
-            self.line(f"pto.store({targets[1].name}, {first}, (0, 0))")
-            self.line(f"for {at} in pto.range({n}):")
+            lines(*stores(starts, first, "0"), f"for {at} in pto.range({n}):")
             self._depth += 1
+            stored = (*stores(order, f"pto.full((1, 1), {number}, {small})", f"pto.item({first}, 0, 0)"),
+                      *(line for one in ranks for line in stores(one, first, number)))
             each(f"{chosen} = pto.item({source.name}, {where})", f"with pto.when({chosen} == {at}):",
-                 f"    pto.store({targets[0].name}, pto.full((1, 1), {number}, {small}), (pto.item({first}, 0, 0), 0))",
-                 *(f"    pto.store({target.name}, {first}, ({number}, 0))" for target in targets[2:]),
-                 f"    {first}[:] = {first} + 1")
-            self.line(f"pto.store({targets[1].name}, {first}, ({at} + 1, 0))")
+                 *(f"    {line}" for line in stored), f"    {first}[:] = {first} + 1")
+            lines(*stores(starts, first, f"{at} + 1"))
             self._depth -= 1
             return
         count = self.name("count")
@@ -650,29 +674,35 @@ class _KernelPrinter:
         self.line(f"{count} = pto.alloc((1, {n}), {small}, init=0)")
         each(f"{chosen} = pto.item({source.name}, {where})", f"{one} = {one} + 1")
         self.line(f"{first} = pto.alloc((1, 1), {small}, init=0)")
-        self.line(f"pto.store({targets[1].name}, {first}, (0, 0))")
-        self.line(f"for {at} in pto.range({n}):")
+        lines(*stores(starts, first, "0"), f"for {at} in pto.range({n}):")
         self._depth += 1
         behind = self.name("behind")
         self.line(f"{behind} = {first} + {count}[:, {at}:{at} + 1]")
         self.line(f"{count}[:, {at}:{at} + 1] = {first}")
         self.line(f"{first}[:] = {behind}")
-        self.line(f"pto.store({targets[1].name}, {first}, ({at} + 1, 0))")
+        lines(*stores(starts, first, f"{at} + 1"))
         self._depth -= 1
+        if order is None and not any(ranks):
+            return
         taken, place = self.name("of"), self.name("place")
         one = f"{count}[:, {taken}:{taken} + 1]"
         each(f"{taken} = pto.item({source.name}, {where})", f"{place} = pto.item({count}, 0, {taken})",
-             f"pto.store({targets[0].name}, pto.full((1, 1), {number}, {small}), ({place}, 0))",
-             *(f"pto.store({target.name}, {count}[:, {taken}:{taken} + 1], ({number}, 0))" for target in targets[2:]), f"{one} = {one} + 1")
+             *stores(order, f"pto.full((1, 1), {number}, {small})", place),
+             *(line for rank in ranks for line in stores(rank, f"{count}[:, {taken}:{taken} + 1]", number)), f"{one} = {one} + 1")
 
-    def _target_of(self, array: Array) -> ArrayView:
-        """Return the memory that a result of the run is stored to, in place of a value; the statement that stores it is done then."""
+    def _target_of(self, array: Array) -> ArrayView | None:
+        """Return the memory that a result of the run is stored to, in place of a value; the statement that stores it is done then.
+
+        None for a result that nothing reads.
+        """
         if self._homes.of(array) is ArrayHome.MEMORY:
             return ArrayView(array)
         for item in self._run.items:
             if isinstance(item, flow.Do) and isinstance(item.leaf, Put) and item.leaf.value == ArrayView(array):
                 self._done.add(id(item.leaf))
                 return item.leaf.target
+        if not any(view.array.id == array.id for item in self._run.items for leaf in flow.leaves(item) for view in views_read(leaf)):
+            return None
         raise NoTile("places that are used where they are computed", "let the places be a kernel of their own: plan key `groups`")
 
     # -- what may meet -------------------------------------------------------------------------------------------------
@@ -755,7 +785,7 @@ def binding(flat: Flat, tensor: str, text_of: Callable[[Scalar], str], varies: C
     if flat.shape is not None:
         text += f".reshape({', '.join(map(text_of, flat.shape))})"
     if any(one.within is not None for one in flat.dims):
-        text += _bracket([":" if one.within is None else f"{text_of(one.within[0])}:{text_of(one.within[1])}" for one in flat.dims])
+        text += _bracket([":" if one.within is None else _part_text(one.within, text_of) for one in flat.dims])
     bound = flat.bound or (len(flat.dims) - 1,)
     entries: list[str] = []
     limits: list[str] = []
@@ -781,6 +811,10 @@ def binding(flat: Flat, tensor: str, text_of: Callable[[Scalar], str], varies: C
     return text
 
 
+def _part_text(part: DimPart, text_of: Callable[[Scalar], str]) -> str:
+    return f"{text_of(part.start)}:{text_of(part.stop)}" + (f":{part.step}" if part.step != 1 else "")
+
+
 def _slice(one: DimSlice, text_of: Callable[[Scalar], str]) -> str:
     start = "" if one.start == Const(0) else text_of(one.start)
     if one.is_all:
@@ -788,8 +822,7 @@ def _slice(one: DimSlice, text_of: Callable[[Scalar], str]) -> str:
     if one.is_short:
         return f"{start}:"
     stop = scalar.add(one.start, Const((one.size - 1) * one.step + 1))
-    whole = one.whole if one.within is None else scalar.sub(one.within[1], one.within[0])
-    end = "" if stop == whole else text_of(stop)
+    end = "" if stop == one.counted else text_of(stop)
     return f"{start}:{end}" + (f":{one.step}" if one.step != 1 else "")
 
 

@@ -188,16 +188,26 @@ def part(value: KernelValue, step: ArrayStep, limits: ExtentLimits, scalar: Call
         case Flip(dim):
             if value.dims[dim].limit == 1:
                 return value
-            if value.dims[dim].short:
-                raise NoTile("a short tile, reversed", "reverse a tensor in memory")
             turned = alone(value, dim)
-            return replace(turned, text=subscript(turned, dim, "::-1"))
+            if value.dims[dim].short:
+                return replace(turned, text=_reversed(turned, dim, scalar), behind=Behind.ANYTHING, load="")
+            return replace(turned, text=subscript(turned, dim, "::-1"), load="")
         case Refold(shape):
             dims = limits.dims(shape)
             if prod(dim.limit for dim in dims) != prod(dim.limit for dim in value.dims) or any(
                     dim.short for dim in (*dims[1:], *value.dims[1:])):
                 raise NoTile("a reshape of a short tile", "let the axes of the reshape be whole")
             return reshaped(value, dims, usual(len(dims)))
+
+
+def _reversed(value: KernelValue, dim: int, scalar: Callable[[Scalar], str]) -> str:
+    """Return the text of a value in which a dimension, alone among rows or columns, is reversed in the lanes that are there."""
+    if len(value.tile_shape) > 2:
+        raise NoTile("a short tile of a stack, reversed", "cut all but two of the axes into tiles of 1")
+    one, rows = value.dims[dim], dim < value.folding.second
+    last = scalar(sub(one.extent, Const(1)))
+    lanes = f"pto.iota({(one.limit, 1) if rows else (1, one.limit)}, DType.{DType.I32.name}, {0 if rows else 1})"
+    return f"pto.gather({value.text}, pto.maximum({last} - {lanes}, 0), axis={0 if rows else 1})"
 
 
 def _cut(value: KernelValue, dim: int, start: Scalar, stop: Scalar, by: int, made: ValueDim,
