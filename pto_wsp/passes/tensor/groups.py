@@ -156,6 +156,8 @@ def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: f
     """Tell whether memory is read and written in one way only, and nothing stands there that needs a task of its own."""
     if any(_is_rows_of(statement) for statement in statements) and len(statements) > 1:
         return False
+    if any(isinstance(one, Put) and one.table is not None and one.target.array.id in inside for one in statements):
+        return False                    # rows of memory are written through a table, not parts of a buffer
     written: dict[int, ArrayView] = {}
     for statement in statements:
         if not isinstance(statement, Put) or statement.target.array.id in inside:

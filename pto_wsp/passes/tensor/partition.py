@@ -47,6 +47,7 @@ from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, grou
 from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.rows_one_by_one import with_rows_one_by_one
 from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.source import here
@@ -56,7 +57,8 @@ from pto_wsp.wording import nearest
 
 def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function with its statements in groups, and the plan with `groups` and `loops`."""
-    function = replace(planned.function, body=with_copied_reshapes(planned.function))
+    function = replace(planned.function, body=with_rows_one_by_one(planned.function))
+    function = replace(function, body=with_copied_reshapes(function))
     function = replace(function, body=with_tile_cuts(flow.rewrite_leaves(function.body, _with_two_views)))
     work = _Partition(function, planned.plan, context)
     body = work.divided(function.body)

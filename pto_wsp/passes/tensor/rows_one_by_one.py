@@ -1,0 +1,97 @@
+"""Take and write rows whose length only a run tells one by one: a task binds the row that an entry of the table names.
+
+    moved = take(cache, table)                     cache of (b, n, 4)
+
+    moved = empty((t, n, 4))                       a tile of rows that a table names has columns of a known number; one row may be cut
+    for i in each(t): moved[i] = cache[table[i]]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pto_wsp.ir import flow
+from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.names import Names
+from pto_wsp.ir.scalar import Const, Element, Scalar, Var
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, BodyNote, Item, Make, Operand, Put, Statement, TensorFunction
+from pto_wsp.ir.view import Pick
+from pto_wsp.ops.entries import elementwise
+from pto_wsp.passes.tensor.axes import TAKE
+from pto_wsp.passes.tensor.effects import highest_id
+
+
+def with_rows_one_by_one(function: TensorFunction) -> Body:
+    """Return the body of a function with a loop for each table of rows whose length is no number."""
+    return _Unrolling(function).body(function.body)
+
+
+class _Unrolling:
+    def __init__(self, function: TensorFunction) -> None:
+        self._next = highest_id(function)
+        self._names = Names()
+
+    def _fresh(self) -> int:
+        self._next += 1
+        return self._next
+
+    def body(self, body: Body) -> Body:
+        items: list[Item] = []
+        for item in body.items:
+            if isinstance(item, flow.Do):
+                items += self._leaf(item.leaf)
+            else:
+                items.append(flow.with_bodies(item, self.body))
+        return replace(body, items=tuple(items))
+
+    def _leaf(self, leaf: Statement) -> list[Item]:
+        match leaf:
+            case Apply(op, (ArrayView() as source, ArrayView() as table), (result,)) if op == TAKE and _has_unknown_columns(source):
+                entries, before = self._entries(table, leaf)
+                loops, index = self._loops(entries)
+                target = ArrayView(result).then(*(Pick(0, var) for var, _ in loops))
+                row: Item = flow.Do(Put(target, source.then(Pick(0, Element(entries.ref, index))), span=leaf.span))
+                return [*before, flow.Do(Make(result, None, leaf.span)), self._looped(loops, row, False, leaf)]
+            case Put(target, value, ArrayView() as table) if _has_unknown_columns(target):
+                entries, before = self._entries(table, leaf)
+                loops, index = self._loops(entries)
+                place = target.then(Pick(0, Element(entries.ref, index)))
+                n_left = len(value.shape) - len(target.shape) + 1 if isinstance(value, ArrayView) else 0      # what it has of the table's
+                row_value: Operand = value
+                if isinstance(value, ArrayView):
+                    for var, extent in loops[max(0, len(loops) - n_left):]:
+                        along = Const(0) if isinstance(row_value, ArrayView) and row_value.shape[0] == Const(1) != extent else var
+                        assert isinstance(row_value, ArrayView)
+                        row_value = row_value.then(Pick(0, along))
+                put: list[Item] = []
+                if leaf.add:
+                    total = Array(self._fresh(), self._names.take(f"{target.array.name}.row"), place.shape, target.dtype)
+                    put.append(flow.Do(Apply(elementwise.add.name, (place, row_value), (total,), span=leaf.span)))
+                    row_value = ArrayView(total)
+                put.append(flow.Do(Put(place, row_value, span=leaf.span)))
+                apart = not leaf.add and Contract.INJECTIVE in table.array.contracts and not table.steps and len(loops) == 1
+                return [*before, self._looped(loops, flow.Sequence(tuple(put)), not apart, leaf)]
+            case _:
+                return [flow.Do(leaf)]
+
+    def _entries(self, table: ArrayView, leaf: Statement) -> tuple[Array, list[Item]]:
+        """Return an array of the entries of a table, and the items that make the array."""
+        if not table.steps:
+            return table.array, []
+        copy = Array(self._fresh(), self._names.take(f"{table.array.name}.entries"), table.shape, table.dtype)
+        return copy, [flow.Do(Make(copy, None, leaf.span)), flow.Do(Put(ArrayView(copy), table, span=leaf.span))]
+
+    def _loops(self, entries: Array) -> tuple[list[tuple[Var, Scalar]], tuple[Scalar, ...]]:
+        """Return a loop variable for each dimension of the entries, with the extent, and the index that the variables are."""
+        loops = [(Var(f"{entries.name}_{k}", self._fresh()), extent) for k, extent in enumerate(entries.shape)]
+        return loops, tuple(var for var, _ in loops)
+
+    def _looped(self, loops: list[tuple[Var, Scalar]], item: Item, ordered: bool, leaf: Statement) -> Item:
+        for var, extent in reversed(loops):
+            inside: Body = item if isinstance(item, flow.Sequence) else flow.Sequence((item,))
+            item = flow.Loop(var, Const(0), extent, Const(1), ordered, inside, BodyNote(), span=leaf.span)
+        return item
+
+
+def _has_unknown_columns(rows: ArrayView) -> bool:
+    return any(not isinstance(extent, Const) for extent in rows.shape[1:])

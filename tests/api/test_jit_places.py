@@ -1,0 +1,96 @@
+"""Tables whose rows only a run measures, counts of places, and state that a table writes, as in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pto_wsp import DType, Injective, InOut, Tensor, jit, tt
+from pto_wsp.errors import PtoError
+
+F32, I32 = DType.F32, DType.I32
+TARGETS = ["interp", pytest.param("cpu_sim", marks=pytest.mark.slow)]
+
+
+def draw(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape)).integers(-4, 5, shape).astype(np.float32)
+
+
+def check(found: Any, *wanted: np.ndarray) -> None:
+    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+@jit
+def rows_of_any_length(x: Tensor["b", "n", 3, F32], table: Tensor["m", 2, I32]):
+    return x[table[:, 0]] * 2, x[table], np.sum(x[table[:, 1]], axis=0)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_table_takes_rows_of_any_length(target: str) -> None:
+    for b, n, m in ((5, 7, 3), (1, 1, 1), (4, 0, 2), (3, 5, 0)):
+        x, table = draw(b, n, 3), np.random.default_rng(m).integers(0, b, (m, 2)).astype(np.int32)
+        check(rows_of_any_length.using(target=target)(x, table), x[table[:, 0]] * 2, x[table], x[table[:, 1]].sum(0))
+
+
+def test_an_entry_outside_ends_the_run() -> None:
+    with pytest.raises(PtoError, match="table"):
+        rows_of_any_length.using(target="interp")(draw(2, 7, 3), np.array([[0, 2]], np.int32))
+
+
+@jit
+def reordered(cache: InOut[Tensor["b", "n", 4, F32]], beams: Injective[Tensor["b", I32]], x: Tensor["b", "n", F32],
+              again: Tensor["b", I32]):
+    cache[:] = cache[beams]
+    placed, added = tt.zeros((x.shape[0], x.shape[1], 2)), tt.zeros(x.shape)
+    placed[beams] = 3.0
+    placed[beams, :, 0] = x
+    np.add.at(added, again, x)
+    return placed, added
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_table_writes_rows_of_any_length(target: str) -> None:
+    for b, n in ((4, 3), (0, 2), (1, 0), (5, 9)):
+        cache, x, rng = draw(b, n, 4), draw(b, n), np.random.default_rng(b)
+        beams, again = rng.permutation(b).astype(np.int32), rng.integers(0, max(b, 1), b).astype(np.int32)
+        placed, added, moved = np.full((b, n, 2), 3.0), np.zeros((b, n)), cache[beams]
+        placed[beams, :, 0] = x
+        np.add.at(added, again, x)
+        check((*reordered.using(target=target)(cache, beams, x, again), cache), placed, added, moved)
+
+
+@jit
+def counted(expert: Tensor["t", "k", I32]):
+    sizes = tt.rows_of(expert, 6).sizes
+    return sizes, np.cumsum(sizes) - sizes
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sizes_are_counted_without_the_places(target: str) -> None:
+    for t, k in ((7, 2), (0, 2), (1, 1)):
+        expert = np.random.default_rng(t).integers(0, 6, (t, k)).astype(np.int32)
+        sizes = np.bincount(expert.ravel(), minlength=6)
+        check(counted.using(target=target)(expert), sizes, sizes.cumsum() - sizes)
+
+
+@jit
+def state_of_a_known_size(x: Tensor["t", 8, F32], places: Injective[Tensor["t", I32]]):
+    tt.assume(x.shape[0] <= 64)
+    out, added = tt.zeros(x.shape), tt.zeros(x.shape)
+    out[places] = x * 2
+    np.add.at(added, places // 2, x)
+    return out, added - 1
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_table_writes_state_that_would_fit_a_kernel(target: str) -> None:
+    for t in (5, 0, 64):
+        x, places = draw(t, 8), np.random.default_rng(t).permutation(t).astype(np.int32)
+        out, added = np.zeros((t, 8)), np.zeros((t, 8))
+        out[places] = x * 2
+        np.add.at(added, places // 2, x)
+        check(state_of_a_known_size.using(target=target)(x, places), out, added - 1)
