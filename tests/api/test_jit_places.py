@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Injective, InOut, Tensor, jit, tt
+from pto_wsp import DType, Injective, InOut, Scalar, Tensor, jit, tt
 from pto_wsp.errors import PtoError
 
 F32, I32 = DType.F32, DType.I32
@@ -94,3 +94,23 @@ def test_a_table_writes_state_that_would_fit_a_kernel(target: str) -> None:
         out[places] = x * 2
         np.add.at(added, places // 2, x)
         check(state_of_a_known_size.using(target=target)(x, places), out, added - 1)
+
+
+@jit
+def appended(k: Tensor["b", "c", 4, F32], cache: InOut[Tensor["b", "s", 4, F32]], past: Scalar[I32]):
+    c = k.shape[1]
+    tt.assume(past >= 0)
+    tt.assume(past + c <= cache.shape[1])
+    cache[:, past:past + c] = k
+    return np.sum(cache[:, :past + c], axis=1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_cache_is_written_from_where_a_scalar_says(target: str) -> None:
+    for b, c, s, past in ((3, 2, 9, 4), (1, 1, 2, 1), (2, 0, 3, 3), (2, 5, 40, 35)):
+        k, cache = draw(b, c, 4), draw(b, s, 4) * 2
+        wanted = cache.copy()
+        wanted[:, past:past + c] = k
+        check((appended.using(target=target)(k, cache, past), cache), wanted[:, :past + c].sum(1), wanted)
+    with pytest.raises(PtoError, match="assumes"):
+        appended.using(target=target)(draw(1, 2, 4), draw(1, 3, 4), 2)

@@ -302,7 +302,8 @@ class TensorTrace(ABC):
             case Const(value):
                 return value >= 0
             case s.SymbolRef():
-                return node.dtype is None
+                slack = (difference(node, s.sub(most, least)) for least, most in self._assumed())
+                return node.dtype is None or any(one is not None and one >= 0 for one in slack)
             case Var(_, number):
                 loop = self.blocks.loops.get(number)
                 return loop is not None and self.is_natural(loop.start)
@@ -325,8 +326,8 @@ class TensorTrace(ABC):
         if apart is not None:
             return apart >= 0
         for least, most in self._assumed():
-            slack = difference(s.sub(b, a), s.sub(most, least))
-            if slack is not None and slack >= 0:
+            slack = simplified(s.sub(s.sub(b, a), s.sub(most, least)))
+            if _is_sum(slack) and self.is_natural(slack):
                 return True
         match a:
             case s.Binary(Op.MIN, lhs, rhs):
@@ -427,6 +428,11 @@ class TensorTrace(ABC):
         """
         numbers = isinstance(a, Const) and isinstance(b, Const)
         left, right = print_scalar(a), print_scalar(b)
+        inside = dict.fromkeys((*_clips_of(a), *_clips_of(b)))
+        if inside and any(isinstance(leaf, s.SymbolRef) and leaf.dtype is not None for one in (a, b) for leaf in s.leaves(one)):
+            raise ExtentError(f"{where}: {left} and {right} are not provably equal", here(), expected="equal extents, or a written 1",
+                              found=found, help="promise that the slice lies inside, which each call checks: "
+                              + ", ".join(f"tt.assume({one})" for one in inside))
         raise ExtentError(f"{where}: {left} and {right} are not {'equal' if numbers else 'provably equal'}", here(),
                           expected="equal extents, or a written 1", found=found,
                           help=None if numbers else f"promise it: tt.assume(a == b), of {left} and {right}; each call checks it")
@@ -702,3 +708,35 @@ def _has_shape(value: object) -> bool:
 
 def _shown(shape: Sequence[Scalar]) -> str:
     return f"[{', '.join(map(print_scalar, shape))}]"
+
+
+def _is_sum(node: Scalar) -> bool:
+    """Tell whether a scalar is a sum of products of symbols, variables and numbers."""
+    match node:
+        case s.Binary(Op.ADD | Op.MUL, lhs, rhs):
+            return _is_sum(lhs) and _is_sum(rhs)
+        case _:
+            return isinstance(node, s.SymbolRef | Const | Var)
+
+
+def _clips_of(extent: Scalar) -> Iterator[str]:
+    """Yield what would have to hold for bounds of slices of symbols to lie inside of their axis."""
+    match extent:
+        case s.Binary(Op.MAX, bound, Const(0)) | s.Binary(Op.MAX, Const(0), bound) if not _has_clip(bound):
+            yield f"{print_scalar(bound)} >= 0"
+        case s.Binary(Op.MIN, bound, end):
+            inner = bound.lhs if isinstance(bound, s.Binary) and bound.op is Op.MAX else bound
+            yield from _clips_of(bound)
+            if not (_has_clip(inner) or _has_clip(end)):
+                yield f"{print_scalar(inner)} <= {print_scalar(end)}"
+        case s.Binary(_, lhs, rhs):
+            yield from _clips_of(lhs)
+            yield from _clips_of(rhs)
+
+
+def _has_clip(node: Scalar) -> bool:
+    match node:
+        case s.Binary(op, lhs, rhs):
+            return op in (Op.MIN, Op.MAX) or _has_clip(lhs) or _has_clip(rhs)
+        case _:
+            return not isinstance(node, s.SymbolRef | Const)
