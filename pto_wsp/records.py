@@ -19,11 +19,12 @@ Point(x=3, y=0)
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from inspect import get_annotations
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union, dataclass_transform, get_args, get_origin
 
 import numpy as np
 
@@ -197,7 +198,11 @@ _ACCEPTORS: dict[type[Record], dict[str, Callable[[Any], bool]]] = {}
 def _hints(cls: type[Record]) -> dict[str, Any]:
     """Return the types of the fields, which are text until the first record is made."""
     if cls not in _HINTS:
-        _HINTS[cls] = {name: hint for name, hint in get_type_hints(cls, include_extras=True).items() if name in cls.model_fields}
+        hints = _HINTS[cls] = {}
+        for base in reversed(cls.__mro__):      # all at once: typing.get_type_hints takes three times as long
+            said = {name: text for name, text in get_annotations(base).items() if name in cls.model_fields}
+            if said:
+                hints |= zip(said, eval(f"({', '.join(said.values())},)", vars(sys.modules[base.__module__])), strict=True)
     return _HINTS[cls]
 
 

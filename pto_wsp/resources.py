@@ -1,8 +1,8 @@
 """The files that the package is made of: its modules, the C library, the templates, and what the build of a wheel has found out about them.
 
 The C library and the templates are inside the package in a wheel and beside it in a checkout. A digest of all of it is part of every key
-of the cache: a wheel carries the digest, a checkout hashes its files once a process. The build runs this file by its path, so that it
-imports nothing of the package.
+of the cache: a wheel carries the digest, a checkout hashes its files, and `artifact.build` keeps the digest as long as the stamp of the
+files is the same. The build of a wheel runs this file by its path, so that it imports nothing of the package.
 
 >>> (csrc_dir() / "include" / "pto_abi.h").is_file()
 True
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from functools import lru_cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,14 @@ class SourceDigests(NamedTuple):
 
     package: str
     csrc: str
+
+
+class SourceStamp(NamedTuple):
+    """What the file system says of the sources. `digest`: SHA-256 of every file's path, size, inode and times; `latest_ns`: the latest of
+    the times, in nanoseconds since the epoch."""
+
+    digest: str
+    latest_ns: int
 
 
 def csrc_dir() -> Path:
@@ -53,14 +61,16 @@ def wheel_data(name: str) -> Path | None:
     return path if path.is_file() else None
 
 
-@lru_cache(maxsize=1)
-def source_digests() -> SourceDigests:
-    """Return the digests of the sources: those that a wheel carries, else those of the files as they are now."""
+def carried_digests() -> SourceDigests | None:
+    """Return the digests that a wheel carries; None in a checkout."""
     written = wheel_data(DIGESTS)
-    lines = [] if written is None else written.read_text(encoding="ascii", errors="replace").splitlines()
-    if len(lines) == 2 and all(re.fullmatch("[0-9a-f]{64}", line) for line in lines):
-        return SourceDigests(*lines)
-    return hash_sources()
+    return None if written is None else read_digests(written.read_text(encoding="ascii", errors="replace"))
+
+
+def read_digests(text: str) -> SourceDigests | None:
+    """Return the digests of a text of two lines, one digest each; None for any other text."""
+    lines = text.splitlines()
+    return SourceDigests(*lines) if len(lines) == 2 and all(re.fullmatch("[0-9a-f]{64}", line) for line in lines) else None
 
 
 def hash_sources(package_dir: Path = PACKAGE_DIR) -> SourceDigests:
@@ -70,18 +80,39 @@ def hash_sources(package_dir: Path = PACKAGE_DIR) -> SourceDigests:
     return SourceDigests(hashlib.sha256("\n".join(parts).encode()).hexdigest(), csrc)
 
 
+def stamp_sources(package_dir: Path = PACKAGE_DIR) -> SourceStamp:
+    """Return what the file system says of the files that `hash_sources` reads, without reading one."""
+    rows, latest_ns = [], 0
+    for folder in (package_dir, find_data("templates", package_dir), find_data("csrc", package_dir)):
+        for file in _files(str(folder), "_data" if folder is package_dir else ""):
+            found = file.stat()
+            latest_ns = max(latest_ns, found.st_mtime_ns, found.st_ctime_ns)
+            rows.append(f"{file.path}\0{found.st_size}\0{found.st_mtime_ns}\0{found.st_ctime_ns}\0{found.st_ino}\0")
+    return SourceStamp(hashlib.sha256("".join(sorted(rows)).encode(errors="surrogateescape")).hexdigest(), latest_ns)
+
+
 def tree_digest(folder: Path, leave_out: str = "") -> str:
     """Return the SHA-256 of the files under a folder, names and contents, without hidden and compiled ones and without one subfolder."""
-    state, found, start = hashlib.sha256(), [], len(str(folder)) + 1
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name not in ("__pycache__", leave_out) and not name.startswith(".")]
-        found += [f"{parent}/{name}" for name in names if not name.endswith(_COMPILED) and not name.startswith(".")]
-    for path in sorted(found):     # plain strings: every process of a checkout does this, and paths as objects take three times as long
+    state, start = hashlib.sha256(), len(str(folder)) + 1
+    for path in sorted(file.path for file in _files(str(folder), leave_out)):
         with open(path, "rb", buffering=0) as file:
             data = file.read()
         state.update(f"{path[start:]}\0{len(data)}\0".encode(errors="surrogateescape"))
         state.update(data)
     return state.hexdigest()
+
+
+def _files(folder: str, leave_out: str) -> Iterator[os.DirEntry[str]]:
+    """Yield the files under a folder as `tree_digest` counts them, in no order; links to folders are not followed."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                if entry.name not in ("__pycache__", leave_out) and not entry.is_symlink():
+                    yield from _files(entry.path, leave_out)
+            elif not entry.name.endswith(_COMPILED):
+                yield entry
 
 
 def find_data(name: str, package_dir: Path) -> Path:

@@ -10,16 +10,45 @@ Ends: with Python 3.13 as the oldest version, whose standard library compiles th
 from __future__ import annotations
 
 import sys
+import threading
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from dataclasses import dataclass as _standard
 from inspect import get_annotations
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 _set = object.__setattr__
+_reading = threading.RLock()
+
+
+class ReadLater:
+    """Base of values with fields that may be read from where they are kept at the first use of one of them."""
+
+    __slots__ = ("_read",)
+
+    @classmethod
+    def read_later(cls, later: Callable[[], Mapping[str, Any]], names: Sequence[str], **known: Any) -> Self:
+        """Return a value with these fields known. `later`: returns the other fields, which are `names`."""
+        make: Any = cls
+        made: Self = make(**known, **dict.fromkeys(names))
+        for name in names:
+            object.__delattr__(made, name)
+        _set(made, "_read", later)
+        return made
+
+    def __getattr__(self, name: str) -> Any:      # of a field that is not set yet
+        if name not in type(self).__slots__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        with _reading:      # one thread reads, so that all see the same objects
+            try:
+                return object.__getattribute__(self, name)
+            except AttributeError:
+                for field_name, value in object.__getattribute__(self, "_read")().items():
+                    _set(self, field_name, value)
+                return object.__getattribute__(self, name)
 
 
 def _dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True, repr: bool = True,
@@ -58,7 +87,7 @@ def _inherited(cls: type, frozen: bool) -> dict[str, Field[Any]] | None:
     if len(cls.__bases__) != 1:
         return None
     base = cls.__bases__[0]
-    if base in (object, ABC, Generic):
+    if base in (object, ABC, Generic, ReadLater):
         return {}
     return dict(base.__dict__["__dataclass_fields__"]) if base.__dict__.get("__dataclass_params__") is _PARAMS[frozen] else None
 

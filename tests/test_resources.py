@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import shutil
 import sys
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pto_wsp import resources
+from pto_wsp.artifact import build
 from pto_wsp.artifact.abi import read_abi
 from pto_wsp.artifact.build import load_runtime
 
@@ -75,7 +77,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_wheel_and_the_checkout_that_it_was_built_of_have_the_same_digests(package: Path) -> None:
-    assert resources.hash_sources(package) == resources.hash_sources() == resources.source_digests()
+    assert resources.hash_sources(package) == resources.hash_sources() == build.source_digests()
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +121,48 @@ def test_digests_that_a_wheel_carries_are_used_when_they_are_some(text: str, is_
                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
     (package / "_data" / resources.DIGESTS).write_text(text)
     monkeypatch.setattr(resources, "PACKAGE_DIR", package)
-    found = resources.source_digests.__wrapped__()
-    assert (found == ("a" * 64, "b" * 64)) == is_used
-    assert is_used or found.csrc == resources.hash_sources(package).csrc
+    assert resources.carried_digests() == (("a" * 64, "b" * 64) if is_used else None)
+
+
+@pytest.mark.parametrize("change", ["size", "times", "times set back", "name", "another file", "one less"])
+def test_a_stamp_notices_a_changed_file_without_reading_it(change: str, package: Path) -> None:
+    file = package / "values.py"
+    before, known, data = resources.stamp_sources(package), file.stat(), file.read_bytes()
+    assert before == resources.stamp_sources(package) and before.latest_ns >= known.st_ctime_ns
+    added = package / "values_2.py"
+    match change:
+        case "size":
+            file.write_bytes(data + b"\n")
+        case "times":
+            file.touch()
+        case "times set back":
+            file.write_bytes(data[:-2] + b"#\n")      # as long as before
+            os.utime(file, ns=(known.st_atime_ns, known.st_mtime_ns))
+            assert (file.stat().st_size, file.stat().st_mtime_ns) == (known.st_size, known.st_mtime_ns)
+        case "name":
+            file.rename(added)
+        case "another file":
+            added.write_bytes(b"")
+        case _:
+            file.unlink()
+    try:
+        assert resources.stamp_sources(package).digest != before.digest
+    finally:
+        added.unlink(missing_ok=True)
+        file.write_bytes(data)
+
+
+def test_a_stamp_is_of_the_files_that_are_hashed(package: Path) -> None:
+    before = resources.stamp_sources(package).digest
+    (package / "__pycache__").mkdir(exist_ok=True)
+    for name in ("__pycache__/values.py", ".hidden.py", "values.o"):
+        (package / name).write_text("")
+    digests = resources.hash_sources(package)
+    assert resources.stamp_sources(package).digest == before
+    shutil.rmtree(package / "__pycache__")
+    for name in (".hidden.py", "values.o"):
+        (package / name).unlink()
+    assert resources.hash_sources(package) == digests
 
 
 def test_the_build_of_a_wheel_writes_the_digests_and_the_parsed_interface(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,13 @@ import abc
 import dataclasses
 import inspect
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
 from typing import Any
 
 import pytest
 
+from pto_wsp.values import ReadLater
 from pto_wsp.values import dataclass as ours
 
 
@@ -160,3 +162,46 @@ def test_inheritance_is_that_of_the_standard_library(kw_only: bool) -> None:
     if kw_only:
         with pytest.raises(TypeError):
             child(1)
+
+
+# -- fields that are read later -------------------------------------------------------------------------------------------
+@ours(frozen=True, slots=True)
+class Later(ReadLater):
+    """A value whose second and third field may be read later."""
+
+    a: int
+    b: str
+    c: object = None
+
+
+def test_fields_are_read_once_when_one_is_first_asked_for() -> None:
+    reads: list[object] = []
+
+    def read() -> dict[str, object]:
+        reads.append(None)
+        return {"b": "x", "c": object()}
+
+    value = Later.read_later(read, ("b", "c"), a=1)
+    assert value.a == 1 and not reads
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: value.c, range(64)))
+    assert len(set(map(id, found))) == 1 and value.b == "x" and len(reads) == 1
+
+
+def test_a_value_that_is_read_later_is_that_value() -> None:
+    def value() -> Any:
+        return Later.read_later(lambda: {"b": "x", "c": None}, ("b", "c"), a=1)
+
+    assert value() == Later(1, "x") and hash(value()) == hash(Later(1, "x")) and repr(value()) == "Later(a=1, b='x', c=None)"
+    assert replace(value(), a=2) == Later(2, "x") and pickle.loads(pickle.dumps(value())) == Later(1, "x")
+    with pytest.raises(AttributeError, match="has no attribute 'd'"):
+        value().d  # noqa: B018 - it raises
+    with pytest.raises(FrozenInstanceError):
+        value().b = "y"
+
+
+def test_what_reading_raises_is_raised_each_time() -> None:
+    value = Later.read_later(lambda: {}[0], ("b", "c"), a=1)
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            value.b  # noqa: B018 - it raises

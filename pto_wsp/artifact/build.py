@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import hashlib
 import sys
+import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -22,18 +23,29 @@ import numpy as np
 
 from pto_wsp.artifact.abi import abi_text, parse_abi, read_abi
 from pto_wsp.artifact.manifest import RuntimeManifest
-from pto_wsp.artifact.store import cache_root, lookup, publish
+from pto_wsp.artifact.store import cache_root, keep_record, lookup, publish, record_of
 from pto_wsp.artifact.toolchain import compile_library, cpu_features, find_toolchain, library_fault, no_library
 from pto_wsp.c.flags import compile_flags
-from pto_wsp.errors import AbiMismatchError, CompilerFailedError
+from pto_wsp.errors import AbiMismatchError, CacheCorruptError, CacheFolderError, CompilerFailedError
 from pto_wsp.progress import tell
-from pto_wsp.resources import PARSED_ABI, csrc_dir, source_digests, wheel_data
+from pto_wsp.resources import (
+    PACKAGE_DIR,
+    PARSED_ABI,
+    SourceDigests,
+    carried_digests,
+    csrc_dir,
+    hash_sources,
+    read_digests,
+    stamp_sources,
+    wheel_data,
+)
 from pto_wsp.values import dataclass
 
 ABI_VERSION = 7
 _SAME_NUMBERS = "-DPTO_SAME_NUMBERS"     # pto_wsp.h detects flags that change results even if CC is a script
 _RUNTIME = "pto_runtime"
 _LIBRARY = "libpto_runtime.so"
+_SETTLED_NS = 3_000_000_000      # more than the coarsest clock of a file system
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +77,32 @@ def machine_key(portable: bool) -> str:
 def package_key() -> str:
     """Return what generated files depend on besides their inputs: this package's sources, Python, NumPy."""
     return "\n".join((source_digests().package, sys.version, np.__version__))
+
+
+@lru_cache(maxsize=1)
+def source_digests() -> SourceDigests:
+    """Return the digests of this package's sources: those that a wheel carries, else those of the files.
+
+    A checkout's digests lie in the store with the stamp of its files, and count as long as the stamp is the same: a change is noticed by
+    its size, its inode or one of its times, the time of the last change of the inode among them, which no program can set back. Files that
+    have changed just now are hashed each time, because two changes within a tick of the clock have one time. Not noticed are a change by
+    somebody who sets the clock of the system back, and writes through shared memory to a file system that does not stamp them.
+    """
+    carried = carried_digests()
+    if carried is not None:
+        return carried
+    stamp = stamp_sources()
+    key = hashlib.sha256(f"sources\0{PACKAGE_DIR}".encode(errors="surrogateescape")).hexdigest()
+    with contextlib.suppress(CacheFolderError, CacheCorruptError):      # whoever looks for an artifact there reports them
+        stamped, _, text = (record_of(key) or b"").decode("ascii", "replace").partition("\n")
+        kept = read_digests(text) if stamped == stamp.digest else None
+        if kept is not None:
+            return kept
+    found = hash_sources()
+    if 0 < stamp.latest_ns < time.time_ns() - _SETTLED_NS:
+        with contextlib.suppress(CacheFolderError, CacheCorruptError):
+            keep_record(key, "\n".join((stamp.digest, *found)).encode())
+    return found
 
 
 def load_runtime() -> Runtime:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from pto_wsp.artifact.folders import MOST_BYTES, Folder, open_folder
 from pto_wsp.errors import CacheCorruptError, CommandError
@@ -81,8 +82,7 @@ class Sealed(Record):
 
     def computed_digest(self) -> str:
         """Return the correct value of `digest`."""
-        body = self.model_dump(exclude=frozenset({"digest"}))
-        return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        return _digest_of(self.model_dump())
 
     def write(self, root: Path) -> None:
         """Write manifest.json into the artifact."""
@@ -164,7 +164,8 @@ def read_manifest(root: Path | Folder, kind: type[AnyManifest]) -> AnyManifest:
         with folder:
             return read_manifest(folder, kind)
     try:
-        manifest = kind.model_validate_json(root.read(MANIFEST, _MOST_MANIFEST_BYTES))
+        text = root.read(MANIFEST, _MOST_MANIFEST_BYTES)
+        manifest, computed = kind.model_validate_json(text), _digest_of(json.loads(text))
     except OSError as problem:
         raise damaged(root.path, MANIFEST, str(problem.strerror)) from None
     except RecursionError:
@@ -172,13 +173,38 @@ def read_manifest(root: Path | Folder, kind: type[AnyManifest]) -> AnyManifest:
     except ValueError as problem:
         where, expected, _ = first_problem(problem)
         raise damaged(root.path, MANIFEST, f"{where}: {expected}" if where else expected) from None
-    if manifest.digest != manifest.computed_digest():
+    if manifest.digest != computed:
         raise damaged(root.path, MANIFEST, "its digest is not that of its contents")
     flaw = _flaw(manifest)
     if flaw is not None:
         raise damaged(root.path, MANIFEST, flaw)
+    _verify_files(root, manifest.files)
+    return manifest
+
+
+def read_known(root: Folder, digest: str) -> Mapping[str, Any]:
+    """Return the fields of the manifest with this digest, as JSON's data, after verifying every file that it lists.
+
+    They were checked when the manifest was written: a manifest with another content has another digest.
+    Raises: C103, C106 as `read_manifest`.
+    """
+    try:
+        fields: Mapping[str, Any] = json.loads(root.read(MANIFEST, _MOST_MANIFEST_BYTES))
+        computed = _digest_of(fields)
+    except OSError as problem:
+        raise damaged(root.path, MANIFEST, str(problem.strerror)) from None
+    except (ValueError, AttributeError, RecursionError):
+        raise damaged(root.path, MANIFEST, "it is no JSON of ours") from None
+    if computed != digest:
+        raise damaged(root.path, MANIFEST, "it is that of another artifact")
+    _verify_files(root, fields["files"])
+    return fields
+
+
+def _verify_files(root: Folder, files: Sequence[Sequence[str]]) -> None:
+    """Raise C103 for the first file whose checksum is not the manifest's; `files`: path and SHA-256 of each."""
     left_bytes = MOST_BYTES
-    for name, digest in manifest.files:
+    for name, digest in files:
         try:
             found, size_bytes = root.checksum(name, left_bytes)
         except OSError as problem:
@@ -186,7 +212,6 @@ def read_manifest(root: Path | Folder, kind: type[AnyManifest]) -> AnyManifest:
         if found != digest:
             raise damaged(root.path, name, "its checksum is not the manifest's")
         left_bytes -= size_bytes
-    return manifest
 
 
 def _flaw(manifest: Sealed) -> str | None:
@@ -225,6 +250,12 @@ def read_head(folder: Folder) -> tuple[object, object]:
         return head["format_version"], head["target"]
     except (KeyError, TypeError, RecursionError) as problem:
         raise ValueError(str(problem)) from None
+
+
+def _digest_of(fields: Mapping[str, object]) -> str:
+    """Return the digest of a manifest's fields, as JSON's data; one named `digest` does not count."""
+    body = {name: value for name, value in fields.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _sha256(path: Path) -> str:

@@ -17,7 +17,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any
 import platformdirs
 
 from pto_wsp.artifact.folders import Folder, make_private, open_private
-from pto_wsp.artifact.manifest import MANIFEST, AnyManifest, Sealed, damaged, read_manifest
+from pto_wsp.artifact.manifest import MANIFEST, AnyManifest, Sealed, damaged, read_known, read_manifest
 from pto_wsp.errors import ArtifactFolderError, CacheCorruptError, CacheFolderError
 from pto_wsp.source import here
 
@@ -188,16 +188,15 @@ def publish(key: str, name: str, kind: type[AnyManifest], fill: Callable[[Path],
         return artifacts.path / final, manifest
 
 
-def artifact_with(digest: str, name: str, kind: type[AnyManifest]) -> tuple[Path, AnyManifest] | None:
-    """Return the artifact of a digest and its manifest with all files verified, None if there is none.
+def artifact_with(digest: str, name: str) -> tuple[Path, Mapping[str, Any]] | None:
+    """Return the artifact of a digest and the fields of its manifest with all files verified, None if there is none.
 
     Raises: C103 if the artifact is damaged, C106 if other users could have written it.
     """
     try:
-        with open_private(cache_root()) as store, _part(store, _ARTIFACTS) as artifacts:
-            folder = _folder_name(name, digest)
-            manifest = read_below(artifacts, folder, kind)
-            return (artifacts.path / folder, manifest) if manifest.digest == digest else None
+        with open_private(cache_root()) as store, _part(store, _ARTIFACTS) as artifacts, \
+                _part(artifacts, _folder_name(name, digest)) as folder:
+            return folder.path, read_known(folder, digest)
     except FileNotFoundError:
         return None
     except OSError as problem:

@@ -39,7 +39,7 @@ from pto_wsp.ir.mesh import OnRank
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var
 from pto_wsp.ir.view import View
 from pto_wsp.source import UNKNOWN, Span, argument_span
-from pto_wsp.values import dataclass
+from pto_wsp.values import ReadLater, dataclass
 
 _ZERO = Const(0)
 
@@ -245,8 +245,8 @@ class BoundAxis:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskPlan:
-    """Everything that one artifact is made from."""
+class TaskPlan(ReadLater):
+    """Everything that one artifact is made from. A plan from the cache reads `kernels` and `body` when they are asked for."""
 
     name: str
     tensors: tuple[TensorSlot, ...]

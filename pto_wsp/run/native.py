@@ -53,10 +53,11 @@ class Engine:
     oracle: Callable[[bool], Any] | None = None     # makes what verify() compares with, if it is not an Interpreter of the plan
 
     def __init__(self, artifact: LoadedArtifact, plan: TaskPlan, threads: int | None, max_tasks: int = MAX_RECORDED_TASKS, *,
-                 undefined: Mapping[int, Array] | None = None, wall_trace: bool = False) -> None:
+                 undefined: Mapping[int, Array] | None = None, wall_trace: bool = False, prints: bool | None = None) -> None:
         """Create an engine.
 
         `undefined`: by tensor slot, memory that starts without contents, for sanitized runs; None: runs are not sanitized.
+        `prints`: whether a kernel prints; None: the plan's kernels say.
         """
         self.plan = plan
         self.artifact = artifact
@@ -74,7 +75,7 @@ class Engine:
         self._tensors: Any = None
         self._pool: Any = None
         self._cancel = self.runtime.ffi.new("int32_t *")     # cancels this engine's runs alone, not others on the pool
-        self._has_prints = has_prints(plan)
+        self._has_prints = has_prints(plan) if prints is None else prints
         self._waits = has_waits(plan)
         self._prints = Prints()
         self._wall = new_wall(self.runtime) if wall_trace else self.runtime.ffi.NULL
@@ -89,7 +90,7 @@ class Engine:
 
     def apart(self) -> Engine:
         """Return an engine of the same artifact with its own record, whose runs do not affect this engine."""
-        engine = Engine(self.artifact, self.plan, self.threads, self.max_tasks)
+        engine = Engine(self.artifact, self.plan, self.threads, self.max_tasks, prints=self._has_prints)
         engine.look_first = self.look_first
         return engine
 

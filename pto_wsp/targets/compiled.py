@@ -19,23 +19,20 @@ from pto_wsp.run.native import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.targets.options import CompileOptions
-from pto_wsp.values import dataclass
+from pto_wsp.values import ReadLater, dataclass
 
 if TYPE_CHECKING:
     from pto_wsp.run.interpreter import Interpreter
 
 
-_UNREAD: Any = None
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Compiled:
+class Compiled(ReadLater):
     """A workload compiled for a target: its plan, the findings of the checks, and the engine of the plan (None: a package for a device).
 
     The methods below return what a use of the program needs, or raise R103 with what is missing.
 
     `unscheduled`: the plan before its passes, from which another schedule starts; `passes`: the user's functions, by the names of the
-    passes that they replace; `later`: reads the workload and the unscheduled plan at their first use, because a run needs neither.
+    passes that they replace.
     """
 
     workload: wl.Workload
@@ -52,24 +49,7 @@ class Compiled:
     compile_time_ms: float
     from_cache: bool = False
     passes: Mapping[str, Callable[..., object]] = field(default_factory=dict)
-    later: Callable[[], tuple[wl.Workload, TaskPlan]] | None = None
     sent: np.ndarray[Any, Any] | None = None      # over MPI: the bytes that the last run sent from this rank to each rank
-
-    @classmethod
-    def read_later(cls, later: Callable[[], tuple[wl.Workload, TaskPlan]], **known: Any) -> Compiled:
-        """Return a program whose workload and unscheduled plan are read when one is first asked for."""
-        made = cls(workload=_UNREAD, unscheduled=_UNREAD, later=later, **known)
-        for name in ("workload", "unscheduled"):
-            object.__delattr__(made, name)
-        return made
-
-    def __getattr__(self, name: str) -> Any:      # of a field that is not set yet
-        if name not in ("workload", "unscheduled") or self.later is None:
-            raise AttributeError(name)
-        workload, unscheduled = self.later()
-        object.__setattr__(self, "workload", workload)
-        object.__setattr__(self, "unscheduled", unscheduled)
-        return getattr(self, name)
 
     def to_run(self) -> Engine | Interpreter:
         """Return what runs, and simulates, the plan in this process.

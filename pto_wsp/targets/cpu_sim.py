@@ -87,7 +87,7 @@ class _CpuSim:
         undefined = {k: request.arrays[slot.ref.id] for k, slot in enumerate(made.plan.tensors)
                      if slot.ref.id in request.intermediates and slot.ref.id in request.arrays and not slot.fresh}
         try:
-            engine = engine_of(root, manifest, made.plan, options, undefined)
+            engine = engine_of(root, manifest.library, manifest.plan_digest, made.plan, options, undefined)
         except CompilerFailedError as problem:
             raise doors.late_module("pto_wsp.targets.cpu_sim_build").refusal(plan, problem) from None
         return request.compiled(plan=made.plan, unscheduled=made.lowered, findings=made.findings, runner=engine, artifact_dir=root,
@@ -103,14 +103,15 @@ class _CpuSim:
 CPU_SIM = _CpuSim()
 
 
-def engine_of(root: Path, manifest: Manifest, plan: TaskPlan, options: CompileOptions, undefined: Mapping[int, np.ndarray]) -> Engine:
-    """Return what runs the library in `root`; `undefined`: by tensor slot, the memory that a run finds without contents.
+def engine_of(root: Path, library: str, digest: str, plan: TaskPlan, options: CompileOptions, undefined: Mapping[int, np.ndarray], *,
+              prints: bool | None = None) -> Engine:
+    """Return what runs a library in `root` that was made from the plan with this digest; `undefined`: by tensor slot, the memory that a
+    run finds without contents; `prints` is as for the engine.
 
     Raises: C102, C105 when it cannot be loaded.
     """
-    artifact = open_artifact(str(root), manifest.library, manifest.plan_digest)
-    return Engine(artifact, plan, 1 if options.sanitize else options.threads, undefined=undefined if options.sanitize else None,
-                  wall_trace=options.wall_trace)
+    return Engine(open_artifact(str(root), library, digest), plan, 1 if options.sanitize else options.threads,
+                  undefined=undefined if options.sanitize else None, wall_trace=options.wall_trace, prints=prints)
 
 
 def _kernel_passes(options: CompileOptions) -> tuple[KernelPass, ...]:

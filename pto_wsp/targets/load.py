@@ -77,7 +77,7 @@ def load_saved(folder: Path, threads: int | None) -> Saved:
                    for k, slot in enumerate(plan.tensors))
     built_root, built = _library(folder, root, manifest, options)
     undefined = {k: array for k, array in enumerate(arrays) if array is not None}
-    engine = engine_of(built_root, built, plan, options, undefined)
+    engine = engine_of(built_root, built.library, built.plan_digest, plan, options, undefined)
     findings = tuple(Finding(entry.check, Verdict(entry.verdict), entry.detail) for entry in manifest.checks)
     compiled = Compiled(workload=said.workload, plan=plan, unscheduled=said.unscheduled, target=manifest.target, arch=said.arch,
                         schedule=said.schedule, options=options, findings=findings, runner=engine, artifact_dir=folder, manifest=manifest,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,3 +91,56 @@ def test_another_python_or_numpy_is_a_miss(owner: object, name: str, monkeypatch
     assert not program.compiled.from_cache
     program.run()
     assert (found == 122).all()
+
+
+# -- the digest of a checkout, which the store keeps ---------------------------------------------------------------------
+@pytest.fixture
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty store, beside sources that seem to have settled long ago."""
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(build, "stamp_sources", lambda: resources.SourceStamp("a" * 64, 1))
+    return tmp_path
+
+
+def digests_now() -> resources.SourceDigests:
+    """Return the digests as a process would that asks for the first time."""
+    return build.source_digests.__wrapped__()
+
+
+def test_sources_with_the_same_stamp_are_hashed_once(own_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = digests_now()
+    assert found == resources.hash_sources() and len(list((own_store / "records").iterdir())) == 1
+    monkeypatch.setattr(build, "hash_sources", lambda: pytest.fail("hashed again"))
+    assert digests_now() == found
+
+
+def test_sources_with_another_stamp_are_hashed_and_take_the_place_of_the_old(own_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digests_now()
+    changed = resources.SourceDigests("1" * 64, "2" * 64)
+    monkeypatch.setattr(build, "stamp_sources", lambda: resources.SourceStamp("b" * 64, 1))
+    monkeypatch.setattr(build, "hash_sources", lambda: changed)
+    assert digests_now() == changed and len(list((own_store / "records").iterdir())) == 1
+    monkeypatch.setattr(build, "hash_sources", lambda: pytest.fail("hashed again"))
+    assert digests_now() == changed
+
+
+def test_sources_that_have_just_changed_are_hashed_each_time(own_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time_ns()
+    monkeypatch.setattr(build, "stamp_sources", lambda: resources.SourceStamp("a" * 64, now))
+    assert digests_now() == resources.hash_sources() and not (own_store / "records").exists()
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 400, b"0" * 64 + b"\n"])
+def test_a_damaged_record_of_the_digest_is_made_again(damage: bytes, own_store: Path) -> None:
+    found = digests_now()
+    record, = (own_store / "records").iterdir()
+    right = record.read_bytes()
+    record.write_bytes(damage)
+    assert digests_now() == found and record.read_bytes() == right
+
+
+def test_a_store_that_cannot_be_used_keeps_no_digest(own_store: Path) -> None:
+    (own_store / "records").write_text("no folder")
+    assert digests_now() == resources.hash_sources()
+    own_store.chmod(0o777)
+    assert digests_now() == resources.hash_sources()

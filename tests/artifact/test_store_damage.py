@@ -22,7 +22,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> FilledStore:
 def allowed(entry: str, name: str) -> set[str]:
     """Return what may come of a damage to what a cached start reads."""
     part, _, rest = entry.partition("/")
-    if part == "locks":                         # only those who build take locks
+    if part in ("locks", "records"):            # only those who build take locks; a record that cannot be used is made again
         return {"right"}
     if name in RIGHTS:
         return {"C106"}
@@ -39,6 +39,8 @@ def allowed(entry: str, name: str) -> set[str]:
 
 def allowed_when_forgotten(entry: str, name: str) -> set[str]:
     """Return what may come of a damage to what is built again."""
+    if entry.partition("/")[0] == "records":
+        return {"right"}
     if name in RIGHTS:                          # rights are looked at where something is opened
         return {"right", "C106"}
     if entry.count("/") == 0 and name != "remove":

@@ -2,7 +2,8 @@
 
 Times of fresh processes, least and median of several: the import, the first result of a kernel never compiled before (cold: the
 runtime library is built, the program is not) and of one that is in the cache, and compile() of a program that this process has
-compiled before. Beside it, each peer's import and first result of the same computation.
+compiled before; the first call of a decode layer on whole tensors that is in the cache, from the call to the start of its kernels,
+imports apart. Beside it, each peer's import and first result of the same computation.
 """
 
 from __future__ import annotations
@@ -53,6 +54,29 @@ for _ in range(20):
     compile_ms.append((time.perf_counter() - started) * 1e3)
 print(min(compile_ms))
 """
+LAYER = """
+import sys
+sys.path.insert(0, "examples/tensors")
+from decode_layer import decode_layer, draw
+arrays = draw()
+"""
+LAYER_MODULES = LAYER + """
+decode_layer(**arrays)
+print(*(name for name in sys.modules if name.startswith("pto_wsp.") or name in ("cffi", "cffi.api", "_cffi_backend")))
+"""
+LAYER_CALL = LAYER + """
+import importlib, time
+for name in MODULES.split():
+    importlib.import_module(name)
+from pto_wsp.run.native import Engine
+run = Engine.run
+def begin(*args):
+    print((time.perf_counter() - called) * 1e3)
+    run(*args)
+Engine.run = begin
+called = time.perf_counter()
+decode_layer(**arrays)
+"""
 CHECK = "\nassert np.allclose(y, x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-6), rtol=1e-5)\n"
 ARRAYS = "import numpy as np\nx = np.arange(8 * 16 * 128, dtype=np.float32).reshape(8, 16, 128)\n"
 PEER_FIRST = {
@@ -84,11 +108,10 @@ def run_ms(code: str, environment: Mapping[str, str]) -> tuple[float, str]:
     return taken, done.stdout
 
 
-def without_programs(cache: Path) -> None:
-    """Forget the programs of a cache and keep its runtime library."""
-    for artifact in (cache / "artifacts").glob("*"):
-        if not artifact.name.startswith("pto_runtime-"):
-            shutil.rmtree(artifact)
+def without_first(cache: Path) -> None:
+    """Forget the program of `FIRST`, and keep the runtime library."""
+    for artifact in (cache / "artifacts").glob("normalise-*"):
+        shutil.rmtree(artifact)
 
 
 def measures(cache: Path) -> dict[str, Callable[[], float]]:
@@ -107,18 +130,26 @@ def measures(cache: Path) -> dict[str, Callable[[], float]]:
         return inside(f"import time; started = time.perf_counter(); import {module}; print((time.perf_counter() - started) * 1e3)")
 
     def cold() -> float:
-        without_programs(cache)
+        without_first(cache)
         return fresh(FIRST)
 
     def cached() -> float:
         return fresh(FIRST)
 
+    def layer_called() -> float:
+        """Return the milliseconds from the first call of the decode layer to the start of its kernels, without imports."""
+        if not modules:      # its first process fills the cache, a second knows what a cached call loads
+            modules.extend(run_ms(LAYER_MODULES, environment)[1] for _ in range(2))
+        return inside(f"MODULES = {modules[-1]!r}\n{LAYER_CALL}")
+
+    modules: list[str] = []
     run_ms(FIRST + CHECK, environment)   # builds the runtime library, writes byte code, and is right
     found: dict[str, Callable[[], float]] = {
         "python starts": lambda: fresh("pass"),
         "import pto_wsp": lambda: imported("pto_wsp"),
         "first result, cold": cold,
         "first result, cached": cached,
+        "first call of a decode layer, cached": layer_called,
         "compile() from the cache, in process": lambda: inside(FIRST + AGAIN),
     }
     for name, code in PEER_FIRST.items():

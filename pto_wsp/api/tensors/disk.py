@@ -10,7 +10,9 @@ import hashlib
 import io
 import pickle
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
 
 from pto_wsp.api.program import Program
 from pto_wsp.api.tensors.runs import ProgramRuns
@@ -18,12 +20,18 @@ from pto_wsp.artifact.build import machine_key, package_key
 from pto_wsp.artifact.manifest import Manifest
 from pto_wsp.artifact.store import artifact_with, keep_record, record_of
 from pto_wsp.errors import CacheCorruptError, CacheFolderError
+from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.tensor_function import TensorFunction
+from pto_wsp.run.prints import has_prints
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.cpu_sim import engine_of
 from pto_wsp.trace.tensor.traced import Traced
 from pto_wsp.values import dataclass
+
+# What a run does without: read when it is asked for.
+_PLAN_LATER = ("kernels", "body")
+_PROGRAM_LATER = ("workload", "unscheduled", "findings", "manifest")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +57,13 @@ def keep_program(key: str, known: KnownProgram) -> None:
         return
     wrapped, sizes = known.runs.program.wrapped_tensors
     parts = {"digest": compiled.manifest.digest, "known": (known.plan, known.inputs, known.outputs, known.symbols), "wrapped": wrapped,
-             "sizes": dict(sizes), "plan": compiled.plan,
-             "arch": compiled.arch, "schedule": compiled.schedule, "options": compiled.options, "findings": compiled.findings}
+             "sizes": dict(sizes), "prints": has_prints(compiled.plan),
+             "plan": {each.name: getattr(compiled.plan, each.name) for each in fields(TaskPlan) if each.name not in _PLAN_LATER},
+             "arch": compiled.arch, "schedule": compiled.schedule, "options": compiled.options}
+    later = {name: getattr(compiled, name) for name in _PROGRAM_LATER} | {name: getattr(compiled.plan, name) for name in _PLAN_LATER}
     try:
-        later = pickle.dumps((compiled.workload, compiled.unscheduled), protocol=5)
-        keep_record(key, pickle.dumps({**parts, "later": later}, protocol=5))
-    except (CacheFolderError, pickle.PicklingError, TypeError, AttributeError):
+        keep_record(key, pickle.dumps({**parts, "later": pickle.dumps(later, protocol=5)}, protocol=5))
+    except (CacheFolderError, pickle.PicklingError, TypeError, AttributeError, RecursionError):
         return
 
 
@@ -67,7 +76,7 @@ def find_program(key: str) -> KnownProgram | None:
     if data is None:
         return None
     try:
-        parts: Mapping[str, object] = _Unpickler(io.BytesIO(data)).load()
+        parts: Mapping[str, Any] = _Unpickler(io.BytesIO(data)).load()
     except Exception:      # a pickle may raise anything; what cannot be read is made again
         return None
     return _program(parts)
@@ -114,22 +123,22 @@ def find_trace(key: str) -> KnownTrace | None:
         return None
 
 
-def _program(parts: Mapping[str, object]) -> KnownProgram | None:
-    values: dict[str, object] = dict(parts)
-    plan = values["plan"]
+def _program(parts: Mapping[str, Any]) -> KnownProgram | None:
     try:
-        found = artifact_with(str(values["digest"]), plan.name, Manifest)  # type: ignore[attr-defined]
+        found = artifact_with(parts["digest"], parts["plan"]["name"])
     except CacheCorruptError:
         return None
     if found is None:
         return None
-    root, manifest = found
-    options = values["options"]
-    engine = engine_of(root, manifest, plan, options, {})  # type: ignore[arg-type]
-    later = values["later"]
+    root, manifest = found      # the manifest's fields as JSON's data
+
+    @cache
+    def later() -> Mapping[str, Any]:
+        return _Unpickler(io.BytesIO(parts["later"])).load()  # type: ignore[no-any-return]
+
+    plan = TaskPlan.read_later(lambda: {name: later()[name] for name in _PLAN_LATER}, _PLAN_LATER, **parts["plan"])
+    engine = engine_of(root, manifest["library"], manifest["plan_digest"], plan, parts["options"], {}, prints=parts["prints"])
     compiled = Compiled.read_later(
-        lambda: _Unpickler(io.BytesIO(later)).load(), plan=plan, target="cpu_sim", arch=values["arch"],  # type: ignore[arg-type]
-        schedule=values["schedule"], options=options, findings=values["findings"], runner=engine, artifact_dir=root, manifest=manifest,
-        compile_time_ms=0.0, from_cache=True)
-    program = Program(compiled, values["wrapped"], sizes=values["sizes"])  # type: ignore[arg-type]
-    return KnownProgram(ProgramRuns(program), *values["known"])  # type: ignore[misc]
+        lambda: {name: later()[name] for name in _PROGRAM_LATER}, _PROGRAM_LATER, plan=plan, target="cpu_sim", arch=parts["arch"],
+        schedule=parts["schedule"], options=parts["options"], runner=engine, artifact_dir=root, compile_time_ms=0.0, from_cache=True)
+    return KnownProgram(ProgramRuns(Program(compiled, parts["wrapped"], sizes=parts["sizes"])), *parts["known"])
