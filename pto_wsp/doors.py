@@ -152,7 +152,7 @@ def verify_artifact(engine: Engine, bindings: Bindings, rtol: object, atol: obje
 
 
 def check_recorded(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> None:
-    """Check a schedule's calendar against the tasks of a run: `timing.calendar_check.check_recorded`."""
+    """Check a schedule's calendar, and buffers of links, against the tasks of a run: `timing.calendar_check.check_recorded`."""
     from pto_wsp.timing.calendar_check import check_recorded
 
     check_recorded(plan, recorder, bindings)

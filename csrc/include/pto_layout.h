@@ -154,6 +154,12 @@
     PTO_LAYOUT_FIELD(pto_sim_options, bytes_per_cycle) PTO_LAYOUT_FIELD(pto_sim_options, interruptible) \
     PTO_LAYOUT_FIELD(pto_sim_options, n_more) PTO_LAYOUT_FIELD(pto_sim_options, more) \
     PTO_LAYOUT_FIELD(pto_sim_options, hop_cycles) PTO_LAYOUT_FIELD(pto_sim_options, grid_columns) \
+    PTO_LAYOUT_FIELD(pto_sim_options, route) PTO_LAYOUT_FIELD(pto_sim_options, n_axes) PTO_LAYOUT_FIELD(pto_sim_options, axes) \
+    PTO_LAYOUT_FIELD(pto_sim_options, rank_workers) PTO_LAYOUT_FIELD(pto_sim_options, link_pool) \
+    PTO_LAYOUT_FIELD(pto_sim_options, link_buffers) \
+    PTO_LAYOUT_STRUCT(pto_sim_hop) PTO_LAYOUT_FIELD(pto_sim_hop, task) PTO_LAYOUT_FIELD(pto_sim_hop, executor) \
+    PTO_LAYOUT_FIELD(pto_sim_hop, ready) PTO_LAYOUT_FIELD(pto_sim_hop, start) PTO_LAYOUT_FIELD(pto_sim_hop, end) \
+    PTO_LAYOUT_FIELD(pto_sim_hop, held_by) \
     PTO_LAYOUT_STRUCT(pto_window) PTO_LAYOUT_FIELD(pto_window, size) PTO_LAYOUT_FIELD(pto_window, unit) \
     PTO_LAYOUT_FIELD(pto_window, mode) \
     PTO_LAYOUT_STRUCT(pto_window_use) PTO_LAYOUT_FIELD(pto_window_use, stalls) \
@@ -170,7 +176,7 @@
     PTO_LAYOUT_FIELD(pto_sim_result, late) PTO_LAYOUT_FIELD(pto_sim_result, tasks_run) PTO_LAYOUT_FIELD(pto_sim_result, submit) \
     PTO_LAYOUT_FIELD(pto_sim_result, start) PTO_LAYOUT_FIELD(pto_sim_result, end) PTO_LAYOUT_FIELD(pto_sim_result, complete) \
     PTO_LAYOUT_FIELD(pto_sim_result, ready) PTO_LAYOUT_FIELD(pto_sim_result, executor) PTO_LAYOUT_FIELD(pto_sim_result, held) \
-    PTO_LAYOUT_FIELD(pto_sim_result, held_by) \
+    PTO_LAYOUT_FIELD(pto_sim_result, held_by) PTO_LAYOUT_FIELD(pto_sim_result, hops) PTO_LAYOUT_FIELD(pto_sim_result, n_hops) \
     PTO_LAYOUT_STRUCT(pto_run_options) PTO_LAYOUT_FIELD(pto_run_options, orchestrate) \
     PTO_LAYOUT_FIELD(pto_run_options, bindings) PTO_LAYOUT_FIELD(pto_run_options, kernels) \
     PTO_LAYOUT_FIELD(pto_run_options, sim) PTO_LAYOUT_FIELD(pto_run_options, n_kernels) \

@@ -373,6 +373,11 @@ typedef struct pto_window_use {
 #define PTO_MAX_POOLS 4096         /* the numbers of pools are below it */
 #define PTO_MAX_CALENDAR 65536     /* the same of workers, where a calendar says how many there are */
 
+#define PTO_ROUTE_NONE 0           /* a copy between two ranks takes one link, which its pool names */
+#define PTO_ROUTE_TORUS 1
+#define PTO_ROUTE_SWITCH 2
+#define PTO_MAX_AXES 12            /* of a torus */
+
 /* What runs tasks. At one time, what ends comes first, then submissions and releases, then dispatch; all of it again while tasks take
    no time.
 
@@ -402,7 +407,16 @@ typedef struct pto_window_use {
 
    Places. With hop_cycles, workers are cores of a grid. An edge from task to task arrives as many steps later as rows and columns lie
    between their workers: a task is ready when its last edge has arrived, and held_by names the one that arrived last. Edges from or to
-   a join or mark take no time. Not with is_shared or steals, which leave open where a task runs. critical_path counts no steps. */
+   a join or mark take no time. Not with is_shared or steals, which leave open where a task runs. critical_path counts no steps.
+
+   Routes. With PTO_ROUTE_, a task whose task_ranks name two ranks is a copy that goes over links, one after another, and each has it as
+   a whole before the next one begins (store and forward): it holds each for cost / links of its route, and completes at the end of the
+   last. In a torus axis after axis, each the shorter way round, up where both are equal: link 2 * axis leads up, 2 * axis + 1 down. With
+   a switch, link 0 of its source leads to the switch and link 1 of its target from there. Links are pools of one executor, from link_pool
+   on, of the first worker of the rank that they leave (those from a switch: that they lead to). A copy on its way stands in the queue of
+   its next link as a task that is ready since it came. link_buffers: a link begins with a copy that is to go on from its far end only
+   while fewer than so many copies have begun on it and have not ended on their next link; those behind it wait as well. Links that wait
+   for each other in a circle end with PTO_E_DEADLOCK. Not with is_shared, steals or a calendar. */
 typedef struct pto_sim_options {
     int64_t n_workers;         /* AICPUs: the homes of tasks; 0, with a calendar: those that it names, and all below them */
     const int64_t *pool_size;  /* [n_pools] executors that a worker has of each pool; borrowed for pto_sim_new */
@@ -430,7 +444,23 @@ typedef struct pto_sim_options {
     const pto_window *more;    /* [n_more] further windows of each stream, no two of one unit; borrowed for pto_sim_new */
     int64_t hop_cycles;        /* 0: workers have no places. Of each step between the workers of a grid, see above */
     int64_t grid_columns;      /* worker w is in row w / grid_columns and column w % grid_columns; with hop_cycles, at least 1 */
+    int32_t route;             /* PTO_ROUTE_ */
+    int32_t n_axes;            /* of a torus, or ring */
+    int64_t axes[PTO_MAX_AXES];        /* [n_axes] ranks along each, counted row-major */
+    int64_t rank_workers;      /* workers of a rank */
+    int64_t link_pool;         /* the pool of link 0 */
+    int64_t link_buffers;      /* copies that the far end of a link has room for, 0: any number */
 } pto_sim_options;
+
+/* A copy on one of several links of its route. */
+typedef struct pto_sim_hop {
+    int64_t task;
+    int64_t executor;
+    int64_t ready;             /* when it came to the link */
+    int64_t start;
+    int64_t end;
+    int64_t held_by;           /* the task on the link that it waited for, -1: none */
+} pto_sim_hop;
 
 /* pto_sim_result.held: what a task waited for last before it ran */
 #define PTO_HELD_NOT 0             /* nothing: it ran when it was submitted first */
@@ -480,6 +510,8 @@ typedef struct pto_sim_result {
     const int64_t *executor;
     const uint8_t *held;       /* PTO_HELD_ */
     const int64_t *held_by;    /* a node or task (by its number in the stream), -1: none */
+    const pto_sim_hop *hops;   /* [n_hops] those that have ended, in this order; `start` and `executor` of such a task are its first one's */
+    int64_t n_hops;            /* of tasks with several */
 } pto_sim_result;
 
 pto_sim *pto_sim_new(const pto_sim_options *options);       /* NULL: no memory, or options that contradict one another */

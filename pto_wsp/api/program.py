@@ -132,10 +132,10 @@ class Program(doors.Displayed):
         self._ran = False
         self._execute_time_ms = 0.0
         self._finished: FinishedRun | None = None
-        self._watch_calendar()
+        self._look_first()
 
-    def _watch_calendar(self) -> None:
-        if self._compiled.runner is not None and self.plan.rules.calendar:
+    def _look_first(self) -> None:
+        if self._compiled.runner is not None and (self.plan.rules.calendar or self.plan.rules.may_fill_links):
             self._compiled.runner.look_first = partial(doors.check_recorded, self.plan)
 
     # -- running -------------------------------------------------------------------------------------------------------

@@ -163,17 +163,34 @@ class Channels(Model):
 
 
 class Links(Model):
-    """The links between the ranks of a mesh. A copy between two ranks holds their link for its latency and its bytes."""
+    """The links between the ranks of a mesh.
+
+    A copy goes over the links of its route one after the other, and holds each for its latency and all its bytes (store and forward): the
+    shorter way along each axis of a torus, axis after axis, up where both ways are equal; to a switch and from there.
+    """
 
     bandwidth_bytes_per_cycle: Throughput | None = Field(
         default=None, description="Of one link in one direction. Source: `source`; None: `elements_per_cycle`.")
     elements_per_cycle: Throughput | None = Field(default=None,
                                                   description="Of one link, for every dtype. Source: by definition 1 for `unit`.")
     latency_cycles: Cycles = Field(default=0, description="Between the begin of a copy and its first byte. Source: `source`, 0 for `unit`.")
-    topology: Literal["all", "ring", "torus"] = Field(
-        default="all", description="Between which ranks there are links: all pairs, neighbours of a ring of all ranks, or neighbours along "
-        "each axis of the mesh. Source: `source`, by definition all for `unit`.")
+    topology: Literal["all", "ring", "torus", "switch"] = Field(
+        default="all", description="Between which ranks there are links: all pairs, neighbours of a ring of all ranks, neighbours along "
+        "each axis of the mesh, or each rank and one switch. Source: `source`, by definition all for `unit`.")
+    buffers: Some | None = Field(
+        default=None, description="Copies that have room at the far end of a link while they wait for the next one of their route. Source: "
+        "`source`; None: any number.")
     source: str = Field(default="", description="Source: of the numbers above; one that starts with `estimate` is not measured.")
+
+    def check(self) -> None:
+        """Refuse buffers where no copy waits for a second link.
+
+        Raises: C110.
+        """
+        if self.buffers is not None and self.topology == "all":
+            raise ArchError("links between all ranks have no buffers: no copy waits between two links", here(),
+                            expected='topology="ring", "torus" or "switch" with buffers', found=repr(self),
+                            help='arch.with_links(topology="ring", buffers=...)')
 
     def cycles(self, elements: s.Scalar, n_bytes: int) -> s.Scalar:
         """Return the cycles that a copy of so many elements, of so many bytes each, holds a link.

@@ -188,8 +188,7 @@ def _scale(expr: Affine, factor: int) -> Affine:
 
 
 _ADVICE = {CheckKind.ELEMENT: "give the tensor an entry for every iteration",
-           CheckKind.RANK: "write (r + 1) % n for the next rank of a ring",
-           CheckKind.LINK: "take the ring algorithm, copy over the ranks between, or give the arch links between all ranks"}
+           CheckKind.RANK: "write (r + 1) % n for the next rank of a ring"}
 
 
 def _bounds_finding(name: str, check: Check, where: Mapping[int, int], names: Mapping[int, str]) -> Finding:

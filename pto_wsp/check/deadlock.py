@@ -1,10 +1,14 @@
-"""Decide before a run whether the processes of a plan's pipelines can deadlock, and render a deadlock as the user's error.
+"""Decide before a run whether the processes of a plan's pipelines, or its copies over links, can deadlock; render it as the user's error.
 
 *Proof by structure.* Take processes as nodes, each channel with one sender and one receiver as an edge, each event as an edge from its
 recorder to each process that waits. If these edges form a forest, no deadlock is possible: a blocked process waits along one edge for the
 process at the other end; following waits in a forest must turn back along one edge, and then two processes wait for each other at one
 channel, one because it is full and one because it is empty, a contradiction. An event's recorder never waits for its own event. Replicas
 that send one token for each token they receive count as one process: tokens are dealt and merged in the same turns.
+
+*Links with buffers.* A copy over several links of a mesh takes a buffer at the far end of each but the last, and leaves the buffer when it
+has come over the next link. Links are nodes, and an edge leads from a link to the next one of a route. If the edges form no circle, the
+links drain from the end, whatever the times; else the record of a run is simulated before its tasks run (`timing/links.py`).
 
 *Proof by running.* The skeleton (skeleton.py) runs the communication without the tasks. The result is a proof if no number in it depends
 on the run's bindings.
@@ -14,7 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
+from pto_wsp.check.ranks import BeyondSteps, tasks_of_ranks, value_of
 from pto_wsp.check.skeleton import Budget, Leaf, Number, Outcome, Skeletons, Uncountable
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import DeadlockError, TokenError
@@ -22,7 +28,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.channels import Stuck, Wait, recorder_of
 from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Loop, Pipeline, Receive, RecordEvent, Send, children, communicates, walk
 from pto_wsp.ir.flow import Sequence as PlanSequence
-from pto_wsp.ir.plan import Item, PlanCommunication, PlanPipeline, PlanProcess, TaskPlan
+from pto_wsp.ir.plan import Item, PlanCommunication, PlanPipeline, PlanProcess, Submit, TaskPlan
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.source import UNKNOWN, Span
 
@@ -143,9 +149,56 @@ _BUDGET = 20_000       # statements to run: about 0.1 s
 
 
 def check_deadlock(plan: TaskPlan) -> tuple[Finding, ...]:
-    """Return two findings for each pipeline of a plan (deadlock; tokens left over), and one for windows and executors."""
+    """Return two findings for each pipeline of a plan (deadlock; tokens left over), one for windows and executors, one for links."""
     findings = tuple(finding for pipeline, sure in _pipelines(plan.body, sure=True) for finding in _pipeline(plan, pipeline, sure=sure))
-    return (*findings, _WINDOWS, *_SEVERAL * (len(plan.rules.windows) > 1)) if findings else ()
+    windows = (_WINDOWS, *_SEVERAL * (len(plan.rules.windows) > 1)) if findings else ()
+    return (*findings, *windows, *_links(plan))
+
+
+# -- links with buffers ------------------------------------------------------------------------------------------------
+def _links(plan: TaskPlan) -> Iterator[Finding]:
+    """Yield the finding of links with buffers, if the ranks have any."""
+    routes, check = plan.rules.routes, "deadlock of links"
+    if routes is None or not routes.buffers:
+        return
+    ahead: dict[tuple[int, int], dict[tuple[int, int], Submit]] = {}
+    later = "copies are simulated before each run"
+    try:
+        for task, values, _ in tasks_of_ranks(plan):
+            if task.on is None or task.on.source is None or not task.on.crosses:
+                continue
+            source, target = value_of(task.on.source, values), value_of(task.on.rank, values)
+            if source is None or target is None:
+                yield Finding(check, Verdict.NOT_PROVED, f"a run says between which ranks {task.span.short} copies; {later}")
+                return
+            for before, behind in pairwise(routes.between(int(source), int(target))):
+                ahead.setdefault(before, {}).setdefault(behind, task)
+    except BeyondSteps:
+        yield Finding(check, Verdict.NOT_PROVED, f"there are too many copies to look at; {later}")
+        return
+    circle = _circle_of_links(ahead)
+    if circle is None:
+        yield Finding(check, Verdict.PROVED, "no circle of links, each of which a copy takes behind the one before")
+        return
+    names = " → ".join(f"rank {rank} {plan.rules.links[number]}" for rank, number in circle[:_SHOWN_LINKS])
+    yield Finding(check, Verdict.NOT_PROVED, f"{names}{' → …' if len(circle) > _SHOWN_LINKS else ''} are a circle; {later}")
+
+
+_SHOWN_LINKS = 4
+
+
+def _circle_of_links(ahead: Mapping[tuple[int, int], Mapping[tuple[int, int], object]]) -> list[tuple[int, int]] | None:
+    """Return links that follow each other in a circle; None if taking away links without one ahead leaves none."""
+    left = {link: set(links) for link, links in ahead.items()}
+    while ends := [link for link, links in left.items() if not links & left.keys()]:
+        for link in ends:
+            del left[link]
+    if not left:
+        return None
+    way = [min(left)]
+    while (link := min(left[way[-1]] & left.keys())) not in way:
+        way.append(link)
+    return way[way.index(link):]
 
 
 _WINDOWS = Finding("deadlock of windows and executors", Verdict.PROVED,

@@ -27,7 +27,7 @@ _MOST_STEPS = 1 << 14       # tasks that are looked at; of larger programs nothi
 Values: TypeAlias = Mapping[Var, int]
 
 
-class _BeyondSteps(Exception):
+class BeyondSteps(Exception):
     """There are more iterations than are looked at."""
 
 
@@ -49,11 +49,9 @@ def check_parts_written(plan: TaskPlan, intermediates: Set[int]) -> tuple[Findin
         return ()
     found: dict[int, _PartUse] = {}
     try:
-        for steps, (task, values, certain) in enumerate(_tasks(plan.body, {}, True)):
-            if steps > _MOST_STEPS:
-                raise _BeyondSteps
+        for task, values, certain in tasks_of_ranks(plan):
             _note(task, values, certain, found)
-    except _BeyondSteps:
+    except BeyondSteps:
         return ()
     findings = []
     for number, ranks in found.items():
@@ -81,8 +79,8 @@ def _error(shown: str, missing: list[int], ranks: _PartUse) -> WorkloadStructure
 def _note(task: Submit, values: Values, certain: bool, found: dict[int, _PartUse]) -> None:
     if task.on is None:
         return
-    rank = _value(task.on.rank, values)
-    source = rank if task.on.source is None else _value(task.on.source, values)
+    rank = value_of(task.on.rank, values)
+    source = rank if task.on.source is None else value_of(task.on.source, values)
     for place in task.places:
         ranks = found.setdefault(place.slot, _PartUse({}, {}))
         if place.role.writes:
@@ -96,9 +94,20 @@ def _note(task: Submit, values: Values, certain: bool, found: dict[int, _PartUse
                 ranks.read.setdefault(int(of), task)
 
 
+def tasks_of_ranks(plan: TaskPlan) -> Iterator[tuple[Submit, Values, bool]]:
+    """Yield the tasks of a plan with the values of the loop variables, and whether it is certain that they run.
+
+    Raises: BeyondSteps when there are more than are looked at.
+    """
+    for steps, found in enumerate(_tasks(plan.body, {}, True)):
+        if steps > _MOST_STEPS:
+            raise BeyondSteps
+        yield found
+
+
 def _has_elements(place: Place, values: Values) -> bool:
     """Tell whether a view certainly has an element."""
-    return all((extent := _value(one, values)) is not None and extent > 0 for one in place.extent)
+    return all((extent := value_of(one, values)) is not None and extent > 0 for one in place.extent)
 
 
 def _tasks(item: Any, values: Values, certain: bool) -> Iterator[tuple[Submit, Values, bool]]:
@@ -110,7 +119,7 @@ def _tasks(item: Any, values: Values, certain: bool) -> Iterator[tuple[Submit, V
         case Do(leaf):
             yield leaf, values, certain
         case Loop(var=var, body=body):
-            bounds = [_value(bound, values) for bound in (item.start, item.stop, item.step)]
+            bounds = [value_of(bound, values) for bound in (item.start, item.stop, item.step)]
             if None in bounds:
                 yield from _tasks(body, values, False)
                 return
@@ -120,7 +129,7 @@ def _tasks(item: Any, values: Values, certain: bool) -> Iterator[tuple[Submit, V
         case Choice(branches, otherwise):
             still = certain
             for branch in branches:
-                holds = _value(branch.condition, values)
+                holds = value_of(branch.condition, values)
                 if holds is None:
                     still = False
                     yield from _tasks(branch.body, values, False)
@@ -131,10 +140,10 @@ def _tasks(item: Any, values: Values, certain: bool) -> Iterator[tuple[Submit, V
         case Fresh():
             return
         case _:
-            raise _BeyondSteps      # processes and events: what runs is not followed here
+            raise BeyondSteps      # processes and events: what runs is not followed here
 
 
-def _value(node: Scalar, values: Values) -> Number | None:
+def value_of(node: Scalar, values: Values) -> Number | None:
     """Return the number that a scalar is; None where a run decides. Extents of tensors are those declared."""
     if any(not isinstance(leaf, s.Const | s.DimOf) and leaf not in values for leaf in s.leaves(node)):
         return None

@@ -99,9 +99,10 @@ class PipelineError(PtoError):
 
 class DeadlockError(PtoError):
     code = "W111"
-    cause = "Processes wait for each other and none can go on."
+    cause = "Processes, or copies over several links of a mesh, wait for each other and none can go on."
     example = "two processes that each receive before they send"
-    fix = "The report shows who waits for whom; give the channels the depths that it names, or let one process send first."
+    fix = ("The report shows who waits for whom; give the channels the depths, or the links the buffers, that it names, or let one process "
+           "send first.")
 
 
 class TokenError(PtoError):

@@ -5,6 +5,7 @@ What it says about a single task is in the task's `Submit`. The simulator enforc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from enum import Enum, IntEnum
 
@@ -71,6 +72,13 @@ class Places(IntEnum):
     CALENDAR = 2
 
 
+class RouteKind(IntEnum):
+    """PTO_ROUTE_: how the ranks of a mesh are linked, where a copy may take several links."""
+
+    TORUS = 1
+    SWITCH = 2
+
+
 class TaskField(Enum):
     """PTO_KEEP_: what a schedule may say about each task beside worker and cost; the value is the bit's position."""
 
@@ -80,6 +88,32 @@ class TaskField(Enum):
     POSITION = 3
     BYTES = 4
     RANKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The links that a copy between ranks takes, one after the other.
+
+    `axes`: the sizes of a torus, () for a switch. `buffers`: copies that have room at the far end of a link, 0 for any number.
+    """
+
+    axes: tuple[int, ...]
+    buffers: int
+
+    def between(self, source: int, target: int) -> tuple[tuple[int, int], ...]:
+        """Return the links between two ranks: the rank that a link leaves (from a switch: that it leads to), and its number there."""
+        if not self.axes:
+            return () if source == target else ((source, 0), (target, 1))
+        found, at, below = [], source, math.prod(self.axes)
+        for axis, size in enumerate(self.axes):
+            below //= size
+            up = (target // below - at // below) % size
+            step = 1 if up <= size - up else -1
+            for _ in range(min(up, size - up)):
+                found.append((at, 2 * axis + (step < 0)))
+                place = at // below % size
+                at += ((place + step) % size - place) * below
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +129,8 @@ class ExecutionRules:
     for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: an AICPU's cost per task.
     `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said about each task. `n_ranks`: of a mesh,
     0 without one; each has as many workers, and of the first one's pools the last ones are the links that `links` names. `hop_cycles`: by
-    which an edge arrives later for each step between the workers of a grid of `grid_columns`, row by row; 0 without a grid.
+    which an edge arrives later for each step between the workers of a grid of `grid_columns`, row by row; 0 without a grid. `routes`: None
+    where a copy between ranks takes one link.
     """
 
     n_workers: int = 1
@@ -122,6 +157,12 @@ class ExecutionRules:
     links: tuple[str, ...] = ()
     hop_cycles: int = 0
     grid_columns: int = 0
+    routes: Routes | None = None
+
+    @property
+    def may_fill_links(self) -> bool:
+        """Whether links have buffers that copies can fill."""
+        return self.routes is not None and self.routes.buffers > 0
 
     @property
     def workers_of_rank(self) -> int:
@@ -177,11 +218,15 @@ class ExecutionRules:
         places = Places.CALENDAR if self.calendar else Places.HOME if self.at_home else Places.ANY
         return {"places": int(places), "by_priority": int(TaskField.PRIORITY in self.columns)}
 
-    def sim_options(self) -> dict[str, int | float]:
+    def sim_options(self) -> dict[str, int | float | tuple[int, ...]]:
         """Return the fields of `pto_sim_options`, except pool sizes, starts and the windows of `more`."""
+        routes = {} if self.routes is None else {
+            "route": int(RouteKind.TORUS if self.routes.axes else RouteKind.SWITCH), "n_axes": len(self.routes.axes),
+            "axes": self.routes.axes, "rank_workers": self.workers_of_rank, "link_pool": len(self.pool_size or ()) - len(self.links),
+            "link_buffers": self.routes.buffers}
         return {
-            "n_workers": self.n_workers, "is_shared": int(self.shared), "steals": int(self.steals), "is_calendar": int(self.calendar),
-            "n_starts": len(self.starts),
+            **routes, "n_workers": self.n_workers, "is_shared": int(self.shared), "steals": int(self.steals),
+            "is_calendar": int(self.calendar), "n_starts": len(self.starts),
             "timing": int(self.release), "timing_n": self.release_n, "release_num": self.release_every[0],
             "release_den": self.release_every[1], "window": self.window, "window_unit": int(self.window_unit),
             "window_mode": int(self.full_window), "start_after": _AFTER_ALL if self.start_after is None else self.start_after,
@@ -195,6 +240,9 @@ def print_rules(rules: ExecutionRules) -> Iterator[str]:
     yield counted(rules.n_workers, "executor") if rules.n_workers else "executors by calendar"
     if rules.n_ranks:
         yield f"of {counted(rules.n_ranks, 'rank')}"
+    if rules.routes is not None:
+        yield "links through a switch" if not rules.routes.axes else f"links around {' x '.join(map(str, rules.routes.axes))} ranks"
+        yield from (f"{counted(n, 'buffer')} a link" for n in (rules.routes.buffers,) if n)
     if rules.grid_columns:
         yield f"in a grid of {counted(rules.grid_columns, 'column')}, {counted(rules.hop_cycles, 'cycle')} a step"
     if rules.pool_size is None:

@@ -122,7 +122,6 @@ class CheckKind(Enum):
     KEY = "a key of the schedule gives a number that means nothing"
     SIZE = "a tensor has an extent below 0, or fits no memory"
     RANK = "a task is on a rank that the mesh does not have"
-    LINK = "a copy goes between ranks without a link"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,11 @@ PLAN_TAGS = Tags({
     execution_rules.ExecutionRules: "ExecutionRules: n_workers pool_size shared steals calendar starts at_home release release_n "
                                     "release_every "
                           "window window_unit full_window start_after submit_cycles dispatch_cycles retire_cycles bytes_per_cycle columns "
-                          "?more ?n_ranks *links ?hop_cycles ?grid_columns",
+                          "?more ?n_ranks *links ?hop_cycles ?grid_columns ?routes",
+    execution_rules.Routes: "Routes: axes buffers",
     execution_rules.WindowRule: "WindowRule: size unit full",
 }, {
-    m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY SIZE RANK LINK",
+    m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY SIZE RANK",
     execution_rules.TaskField: "Column: LANE POOL PRIORITY POSITION BYTES RANKS",
     execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES EDGES READY",
     execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",

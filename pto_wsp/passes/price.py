@@ -15,6 +15,7 @@ from pto_wsp.ir.plan_walk import map_submits, submits
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.passes.context import Context
 from pto_wsp.passes.kernel.passes import TILE_PASSES, run_kernel_passes
+from pto_wsp.passes.ranks import n_links
 from pto_wsp.passes.schedule_keys import Keys
 
 
@@ -50,14 +51,14 @@ def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
 
 
 def _over_link(plan: TaskPlan, task: Submit, arch: Arch, local: s.Scalar) -> s.Scalar:
-    """Return the cycles of a task: of a copy between ranks those of its link, of any other `local`."""
+    """Return the cycles of a task: of a copy between ranks those of all its links, of any other `local`."""
     on = task.on
     if on is None or not on.crosses or on.source is None or arch.links is None:
         return local
     place = task.places[-1]
     elements = s.mul(place.extent[0], place.extent[1])
     over = arch.links.cycles(elements, plan.tensors[place.slot].ref.dtype.nbytes)
-    return s.select(s.binary(s.Op.EQ, on.source, on.rank), local, over)
+    return s.select(s.binary(s.Op.EQ, on.source, on.rank), local, s.mul(over, n_links(on, arch.links)))
 
 
 @lru_cache(maxsize=1024)

@@ -272,8 +272,7 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
         priority = s.Const(0) if ready.key is None else own.value(ready.key)
         rooms = tuple(check for window in schedule.windows for check in window_checks(window, plan, task))
         if ranks is not None and task.on is not None:
-            worker, pool, links = on_rank(replace(task, worker=worker, pool=pool), ranks, total, n_pools)
-            rooms = (*rooms, *links)
+            worker, pool = on_rank(replace(task, worker=worker, pool=pool), ranks, total, n_pools)
             if has_lanes(schedule):     # streams of a rank are its own
                 lane = s.add(s.mul(s.sub(lane, s.Const(1)), s.Const(ranks.n)), s.add(task.on.rank, s.Const(1)))
         return replace(task, lane=lane, worker=worker, pool=pool, priority=priority, position=position,
@@ -330,7 +329,7 @@ def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int,
         at_home=keeps_together(schedule.dispatch) and n_workers > 1, bytes_per_cycle=bandwidth,
         release=release, release_n=release_n, release_every=every, window=window.size, window_unit=window.unit, full_window=window.full,
         more=tuple(more), hop_cycles=0 if where is None or where.n_cores == 1 else arch.hop_cycles or 0,
-        grid_columns=0 if where is None else where.grid[1],
+        grid_columns=0 if where is None else where.grid[1], routes=None if ranks is None else ranks.routes,
         start_after=start_of(graph.start), submit_cycles=cycles.submit, dispatch_cycles=cycles.dispatch, retire_cycles=cycles.retire,
         columns=frozenset(column for column, on in is_present.items() if on))
 

@@ -284,7 +284,6 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
         CheckKind.EXTENT: "lengths are >= 0",
         CheckKind.SIZE: "maximum(0, n) makes none where n is negative",
         CheckKind.RANK: "write (r + 1) % n for the next rank of a ring",
-        CheckKind.LINK: "take the ring algorithm, copy over the ranks between, or give the arch links between all ranks",
         CheckKind.RESHAPE: "bind an array with the extents and strides declared, or copy it",
     }[check.kind]
     return RunBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param), expected=allowed,

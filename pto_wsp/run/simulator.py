@@ -65,10 +65,39 @@ WAITS_FOR_ROOM: Mapping[LastWait, WindowUnit] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class HopTimes:
+    """The simulated times of copies that took several links, a row a link, ordered by task and time, as columns in cycles.
+
+    `ready`: when the copy came to the link. `held_by`: the task on the link that it waited for, -1 for none.
+    """
+
+    task: Column
+    executor: Column
+    ready: Column
+    start: Column
+    end: Column
+    held_by: Column
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    def of(self, task: int) -> range:
+        """Return the rows of a task."""
+        return range(*np.searchsorted(self.task, (task, task + 1)).tolist())
+
+    @property
+    def waits(self) -> Column:
+        """The cycles that each copy waited for each link but its first one."""
+        is_later = np.append(False, self.task[1:] == self.task[:-1])[:len(self)]
+        return np.asarray((self.start - self.ready) * is_later)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TaskTimes:
     """The simulated times of each task, as columns in cycles.
 
-    `complete`: when successors saw the task's end. `held`: a `Held`; `held_by`: a node or task of the stream, -1 for none.
+    `complete`: when successors saw the task's end. `held`: a `Held`; `held_by`: a node or task of the stream, -1 for none. Of a copy over
+    several links, which are in `hops`, `start`, `executor` and what held it are those of the first one, `end` of the last.
     """
 
     submit: Column
@@ -79,6 +108,7 @@ class TaskTimes:
     executor: Column
     held: Column
     held_by: Column
+    hops: HopTimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +146,14 @@ class SimResult:
 
 
 class SimulationStuck(Exception):
-    """Some tasks can never run under the rules, because of a calendar that does not fit them."""
+    """Some tasks can never run under the rules: a calendar does not fit them, or copies have filled the buffers of links in a circle.
+
+    `times`: what had happened until then; None where no trace is kept.
+    """
+
+    def __init__(self, times: TaskTimes | None) -> None:
+        super().__init__()
+        self.times = times
 
 
 def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any:
@@ -148,7 +185,9 @@ def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
     """
     ffi = runtime.ffi
     out = ffi.new("pto_sim_result *")
-    _check_sim(runtime, sim, runtime.lib.pto_sim_finish(sim, out))
+    status = runtime.lib.pto_sim_finish(sim, out)
+    if status != runtime.lib.PTO_E_DEADLOCK:
+        _check_sim(runtime, sim, status)
 
     def per_executor(pointer: Any) -> tuple[int, ...]:
         return tuple(ffi.unpack(pointer, out.n_executors))
@@ -161,13 +200,22 @@ def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
     tasks = None
     if out.n_tasks == 0 or out.submit != ffi.NULL:
         tasks = TaskTimes(per_task(out.submit), per_task(out.ready), per_task(out.start), per_task(out.end), per_task(out.complete),
-                          per_task(out.executor), per_task(out.held, np.uint8), per_task(out.held_by))
+                          per_task(out.executor), per_task(out.held, np.uint8), per_task(out.held_by), _hops(ffi, out))
+    if status == runtime.lib.PTO_E_DEADLOCK:
+        raise SimulationStuck(tasks)
 
     windows = tuple(WindowUse(use.stalls, use.stall_cycles, use.high_water) for use in out.windows)
     return SimResult(
         out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, windows, tuple(out.stalls), tuple(out.stall_cycles),
         out.memory_cycles, per_executor(out.pool), per_executor(out.busy), per_executor(out.waiting), per_executor(out.late),
         per_executor(out.tasks_run), tasks)
+
+
+def _hops(ffi: Any, out: Any) -> HopTimes:
+    rows = np.zeros((0, 6), np.int64)
+    if out.n_hops:
+        rows = np.frombuffer(ffi.buffer(out.hops, out.n_hops * ffi.sizeof("pto_sim_hop")), np.int64).reshape(-1, 6)
+    return HopTimes(*rows[np.argsort(rows[:, 0], kind="stable")].T.copy())
 
 
 def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
@@ -180,7 +228,7 @@ def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
         runtime.lib.pto_sim_finish(sim, out)
         raise CyclesOverflow(out.failed_task)
     if status == runtime.lib.PTO_E_DEADLOCK:
-        raise SimulationStuck
+        finish_sim(runtime, sim)       # raises with the times so far
     check_status(status, "simulation")
 
 

@@ -18,6 +18,7 @@ from pto_wsp.run.record import RecordColumns, before_in_group
 from pto_wsp.run.simulator import Recorder, SimulationStuck
 from pto_wsp.timing.edges import Edge, Edges
 from pto_wsp.timing.graph import Regions, RunGraph
+from pto_wsp.timing.links import check_links
 from pto_wsp.timing.timed_run import graph_of
 from pto_wsp.wording import counted
 
@@ -27,10 +28,14 @@ _SHOWN = 8      # steps of a cycle in a message
 
 
 def check_recorded(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> None:
-    """Check a plan's calendar against the recorded stream of a run.
+    """Check a plan's calendar, and the buffers of its links, against the recorded stream of a run.
 
-    Raises: S106 for a calendar that does not fit; R106 for a task that does not fit an aborting window.
+    Raises: S106 for a calendar that does not fit; R106 for a task that does not fit an aborting window; W111 for copies that fill buffers
+    in a circle.
     """
+    if plan.rules.may_fill_links:
+        check_links(plan, recorder)
+        return
     columns = recorder.columns()
     if columns.first_node > 0:
         raise CalendarError(f"the run has {columns.total_tasks} tasks, more than a record keeps", expected="a stream whose tasks are all "

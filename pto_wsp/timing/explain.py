@@ -46,6 +46,7 @@ _AFTER = {
     "edges": "when the window of edges had room", "ready": "when fewer tasks were ready",
     "mark": "when its process went on", "release": "when timing released it", "start": "when the start policy let tasks run",
     "submit": "when it had been submitted", "dispatch": "when its AICPU dispatched it", "calendar": "when the calendar came to it",
+    "link": "from the link before",
 }
 
 # causes of the makespan, as Chain.causes names them: what people read
@@ -68,8 +69,9 @@ class Step:
     """An interval of a chain in cycles: a task runs (`kind` "task"), or something delays the next task.
 
     `held`: what the task waited for last, or what causes the delay: edge, executor, window, bytes, entries, edges, ready, mark,
-    release, start, submit, dispatch, retire, calendar; "not": nothing. For a task, `behind`: what the next task of the chain waited for
-    while this one ran, as `Chain.causes` names it; `pool`: that of its executor; `slower`: its cycles for others in memory.
+    release, start, submit, dispatch, retire, calendar; "not": nothing; of a copy on a further link of its route: link. For a task,
+    `behind`: what the next task of the chain waited for while this one ran, as `Chain.causes` names it; `pool`: that of its executor;
+    `slower`: its cycles for others in memory.
     """
 
     begin: int
@@ -124,7 +126,7 @@ class Chain(Displayed):
     @property
     def tasks(self) -> tuple[int, ...]:
         """The numbers of the chain's tasks."""
-        return tuple(step.task for step in self.steps if step.task is not None)
+        return tuple(dict.fromkeys(step.task for step in self.steps if step.task is not None))
 
     @property
     def cycles(self) -> Mapping[str, int]:
@@ -202,13 +204,29 @@ class Cause:
     moment: Moment
 
 
+@dataclass(frozen=True, slots=True)
+class LinkUse:
+    """A copy on one link of its route, in cycles: when it came to the link, began, and had come over it; `behind`: the task before it."""
+
+    link: str
+    came: int
+    began: int
+    ended: int
+    behind: str
+
+    @property
+    def wait(self) -> str:
+        """What the copy waited for at the link, in words."""
+        return f"{self.link}, which carried {self.behind} before" if self.behind else f"room at the far end of {self.link}"
+
+
 @user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation(Displayed):
     """One task in simulated time, in cycles. `span`: the user's line.
 
     `completed`: when the task's AICPU had retired it, so that successors saw its end. `cost`: the task's cycles without contention for
-    memory.
+    memory. `hops`: of a copy over several links, when it was on each.
     """
 
     task: int
@@ -225,19 +243,22 @@ class Explanation(Displayed):
     waits: tuple[TaskWait, ...]
     explainer: Explainer
     span: Span = UNKNOWN
+    hops: tuple[LinkUse, ...] = ()
 
     def chain(self) -> Chain:
         """Return the chain of causes from the start of the run to the completion of this task."""
         return self.explainer.chain(self.task)
 
     def __str__(self) -> str:
-        slower = self.ended - self.started - self.cost
+        slower = self.ended - self.started - self.cost - sum(hop.began - hop.came for hop in self.hops[1:])
         lines = [f"task {self.task} {self.name}  ({self.line})",
                  f"  submitted at {self.submitted}, ready at {self.ready}, ran from {self.started} to {self.ended} on "
                  f"executor {self.executor}: {counted(self.ended - self.started, 'cycle')}"
                  + f", {slower} of them for others in memory" * (slower > 0)
                  + f", retired at {self.completed}" * (self.completed > self.ended),
                  f"  delayed by {self.cause.text}"]
+        lines += [f"  on {hop.link} from {hop.began} to {hop.ended}" + f", {hop.began - hop.came} cycles after it came: {hop.wait}" * (
+            number > 0 and hop.began > hop.came) for number, hop in enumerate(self.hops)]
         shown = sorted(self.waits, key=lambda wait: -wait.ended)[:_SHOWN]
         lines += ["  waits for"] * bool(shown)
         width = len(str(max((wait.ended for wait in shown), default=0)))
@@ -253,7 +274,8 @@ class Explainer:
     Raises: R115 for one that is longer than a trace keeps.
     """
 
-    def __init__(self, plan: TaskPlan, columns: RecordColumns, sim: SimResult, graph: RunGraph) -> None:
+    def __init__(self, plan: TaskPlan, columns: RecordColumns, sim: SimResult, graph: RunGraph, places: Sequence[str] = ()) -> None:
+        """Create the explainer. `places`: what the executors of a mesh are called."""
         times = sim.tasks
         if times is None or columns.first_node > 0:
             raise RecordLimitError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="explain a smaller run")
@@ -262,7 +284,7 @@ class Explainer:
         self._complete, self._executor, self._held, self._held_by = times.complete, times.executor, times.held, times.held_by
         self._names = RecordNames(plan, columns)
         self._completion = Completion(columns, times.submit, times.complete)
-        self._pools = sim.pool
+        self._pools, self._hops, self._places = sim.pool, times.hops, places
 
     def explain(self, wanted: TaskLike | None) -> Explanation:
         """Return why a task ran when it did; None: the task that completed last.
@@ -273,10 +295,11 @@ class Explainer:
         task = find_task(self._names, last if wanted is None else wanted)
         waits = tuple(TaskWait(edge, self._names[edge.source], self._graph.reason(edge), int(self._end[edge.source]))
                       for edge in self._graph.edges.into([task]))
+        hops = tuple(self._hop(at) for at in self._hops.of(task))
         return Explanation(task, self._names[task], self._names.span_of(task).short, int(self._submit[task]), int(self._ready[task]),
                            int(self._start[task]), int(self._end[task]), int(self._complete[task]),
                            int(self._columns.task_cost[task]), int(self._executor[task]),
-                           self.cause(task), waits, self, self._names.span_of(task))
+                           self.cause(task), waits, self, self._names.span_of(task), hops)
 
     # -- single causes -------------------------------------------------------------------------------------------------
 
@@ -310,7 +333,7 @@ class Explainer:
             case LastWait.EDGE | LastWait.MARK if by >= 0:
                 return self._completion.of(by)[1]
             case LastWait.EXECUTOR | LastWait.CALENDAR if by >= 0:
-                return Moment(int(self._end[by]), by)
+                return Moment(self._left(by, int(self._executor[task])), by)
             case LastWait.READY if by >= 0:
                 return Moment(int(self._submit[task]), by, is_taken=True)
             case _ if held in WAITS_FOR_ROOM and by >= 0:
@@ -323,6 +346,10 @@ class Explainer:
                 return self._opening(task)
             case _:
                 return self._before(task)
+
+    def _left(self, task: int, executor: int) -> int:
+        """Return when a task left an executor: a copy over several links leaves each when it has come over it."""
+        return next((int(self._hops.end[at]) for at in self._hops.of(task) if self._hops.executor[at] == executor), int(self._end[task]))
 
     def _edge_text(self, task: int, moment: Moment, by: str) -> str:
         if moment.task is None or moment.is_submitted:
@@ -386,15 +413,35 @@ class Explainer:
             at = len(steps)
             before, waited_for = self._step_back(steps, current)
             is_last = current == task
-            steps.insert(at, self._task_step(current, waited_for if is_last and before is not None else behind))
+            until = steps[at - 1].begin if at else int(self._end[current])
+            steps[at:at] = self._task_steps(current, waited_for if is_last and before is not None else behind, until)
             current, behind = before, waited_for
         steps.reverse()
         return Chain(tuple(merge_submissions(steps)))
 
-    def _task_step(self, task: int, behind: str) -> Step:
-        begin, end = int(self._start[task]), int(self._end[task])
-        return Step(begin, end, "task", f"{task} {self._names[task]}", task, self._held_name(task), behind,
-                    self._pools[self._executor[task]], max(0, end - begin - int(self._columns.task_cost[task])))
+    def _task_steps(self, task: int, behind: str, until: int) -> list[Step]:
+        """Return the steps of a task, the last one first: one, or of a copy those on the links that it left until then, with its waits."""
+        rows, name, cost = self._hops.of(task), f"{task} {self._names[task]}", int(self._columns.task_cost[task])
+        if not rows:
+            begin, end = int(self._start[task]), int(self._end[task])
+            return [Step(begin, end, "task", name, task, self._held_name(task), behind, self._pools[self._executor[task]],
+                         max(0, end - begin - cost))]
+        steps: list[Step] = []
+        for at in reversed([at for at in rows if self._hops.end[at] <= until]):
+            hop = self._hop(at)
+            slower = max(0, hop.ended - hop.began - cost // len(rows))
+            steps.append(Step(hop.began, hop.ended, "task", f"{name} on {hop.link}", task,
+                              self._held_name(task) if at == rows[0] else "link", behind, self._pools[self._hops.executor[at]], slower))
+            if at > rows[0] and hop.began > hop.came:
+                steps.append(Step(hop.came, hop.began, "executor", hop.wait, None, "executor"))
+            behind = "edge"
+        return steps
+
+    def _hop(self, at: int) -> LinkUse:
+        hops, by = self._hops, int(self._hops.held_by[at])
+        executor = int(hops.executor[at])
+        return LinkUse(self._places[executor] if self._places else f"executor {executor}", int(hops.ready[at]), int(hops.start[at]),
+                   int(hops.end[at]), f"{by} {self._names[by]}" if by >= 0 else "")
 
     def _held_name(self, task: int) -> str:
         return LastWait(int(self._held[task])).name.lower()

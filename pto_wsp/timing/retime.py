@@ -46,6 +46,7 @@ from pto_wsp.timing.edges import TaskLike
 from pto_wsp.timing.explain import Explanation
 from pto_wsp.timing.graph import CriticalPath, Regions
 from pto_wsp.timing.graph import RunGraph as EdgeGraph
+from pto_wsp.timing.links import stuck_links
 from pto_wsp.timing.stats import Stats
 from pto_wsp.timing.timed_run import TimedRun
 from pto_wsp.timing.trace import Trace
@@ -278,7 +279,9 @@ class Retimer:
             sim = simulate_columns(tasks, fields, edges, delays, plan.rules)
         except SimulationEnded as ended:
             raise ended_error(plan, tasks.raw, ended) from None
-        except SimulationStuck:
+        except SimulationStuck as stuck:
+            if stuck.times is not None and not plan.rules.calendar:
+                raise stuck_links(plan, columns, tasks.raw, stuck.times) from None
             raise breach_of(plan, columns, regions) from None
         return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms, regions, arch)
 

@@ -81,7 +81,8 @@ class TimedRun:
             return found.tolist()
 
         count = np.bincount(kernel, minlength=len(known))
-        cycles, waiting = total(times.end - times.start), total(times.start - times.submit)
+        between = np.bincount(times.hops.task, times.hops.waits, len(kernel)).astype(np.int64)     # links of a route
+        cycles, waiting = total(times.end - times.start - between), total(times.start - times.submit + between)
         wall = [None] * len(known) if wall_ns is None else total(wall_ns)
         rows = (KernelStats(name, int(count[at]), cycles[at], waiting[at], wall[at]) for name, at in known.items() if count[at])
         return KernelTable(tuple(sorted(rows, key=lambda row: -row.cycles)))
@@ -128,7 +129,10 @@ class TimedRun:
         if sim.tasks is None:
             np.add.at(work, pool, np.array(sim.busy, np.int64))
         else:
-            np.add.at(work, pool[sim.tasks.executor], self.columns.task_cost)
+            hops, cost = sim.tasks.hops, self.columns.task_cost
+            count = np.bincount(hops.task, minlength=len(cost))       # links of a route: each has an equal part of the cost
+            np.add.at(work, pool[sim.tasks.executor], np.where(count > 0, 0, cost))
+            np.add.at(work, pool[hops.executor], cost[hops.task] // count[hops.task])
         if len(size) == 1:
             work = np.array([sim.work])
         return tuple(PoolStats(k, int(size[k]), int(work[k])) for k in range(len(size)) if size[k])
@@ -155,7 +159,7 @@ class TimedRun:
             raise RecordLimitError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
         return Trace(times.start, times.end, times.ready, times.executor, columns.task_kernel,
                      tuple(use.kernel.name for use in self.plan.kernels), RecordNames(self.plan, columns), len(sim.busy), sim.total_cycles,
-                     self._homes(), None if self.arch is None else self.arch.clock_ghz, causes(), lambda: self.stats)
+                     self._homes(), None if self.arch is None else self.arch.clock_ghz, causes(), lambda: self.stats, times.hops)
 
     def _homes(self) -> tuple[Home, ...]:
         """Return the home of each executor. Executors are numbered pool by pool, and within a pool AICPU by AICPU."""
@@ -196,7 +200,7 @@ class TimedRun:
 
         Raises: R115 when there are more tasks than a record keeps.
         """
-        return Explainer(self.plan, self.columns, self.sim, self.graph)
+        return Explainer(self.plan, self.columns, self.sim, self.graph, tuple(home.name for home in self._homes()))
 
     @property
     def critical_path(self) -> CriticalPath:

@@ -20,6 +20,7 @@ from pto_wsp.errors import CommandError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import RecordColumns, WallTimes
+from pto_wsp.run.simulator import HopTimes
 from pto_wsp.source import here
 from pto_wsp.timing.arguments import file_path
 from pto_wsp.values import dataclass
@@ -87,11 +88,13 @@ def _places(trace: Trace, homes: Sequence[Home]) -> list[str]:
 
 
 def _slices(trace: Trace, homes: Sequence[Home], us: float) -> list[str]:
-    """Return an event for each task."""
+    """Return an event for each task, of a copy over several links one for each."""
     places, kernels = _places(trace, homes), [_text(name) for name in trace.kernels]
-    length = trace.end - trace.start
+    spans = trace.spans
+    length = spans.end - spans.start
+    names = [_text(name) for name in trace.names]
     rows: Iterable[tuple[Any, ...]] = zip(
-        map(_text, trace.names), trace.kernel.tolist(), trace.executor.tolist(), (trace.start * us).tolist(), (length * us).tolist(),
+        spans.task.tolist(), spans.kernel.tolist(), spans.executor.tolist(), (spans.start * us).tolist(), (length * us).tolist(),
         length.tolist(), strict=True)
     said = [""] * len(trace)
     if trace.place == "executor":
@@ -100,9 +103,9 @@ def _slices(trace: Trace, homes: Sequence[Home], us: float) -> list[str]:
         said = [f'{more},"submitted":{submit},"delayed by":"{held}"'
                 for more, submit, held in zip(said, trace.causes.submit.tolist(), trace.causes.held, strict=True)]
     unit = trace.unit
-    return [f'{{"ph":"X","name":{name},"cat":{kernels[kernel]},{places[executor]},"ts":{start},"dur":{duration},'
+    return [f'{{"ph":"X","name":{names[task]},"cat":{kernels[kernel]},{places[executor]},"ts":{start},"dur":{duration},'
             f'"args":{{"task":{task},"{unit}":{cycles}{said[task]}}}}}'
-            for task, (name, kernel, executor, start, duration, cycles) in enumerate(rows)]
+            for task, kernel, executor, start, duration, cycles in rows]
 
 
 def _arrows(trace: Trace, causes: Causes, homes: Sequence[Home], us: float) -> list[str]:
@@ -110,8 +113,10 @@ def _arrows(trace: Trace, causes: Causes, homes: Sequence[Home], us: float) -> l
     places = _places(trace, homes)
     tasks = np.flatnonzero(causes.task >= 0)
     sources = causes.task[tasks]
-    last = np.maximum(trace.start[sources], trace.end[sources] - 1) * us      # inside the slice: viewers attach no arrow at its end
-    rows = zip(tasks.tolist(), trace.executor[sources].tolist(), last.tolist(), trace.executor[tasks].tolist(),
+    spans = trace.spans
+    span = np.searchsorted(spans.task, sources, side="right") - 1             # of a copy the one on its last link
+    last = np.maximum(spans.start[span], spans.end[span] - 1) * us            # inside the slice: viewers attach no arrow at its end
+    rows = zip(tasks.tolist(), spans.executor[span].tolist(), last.tolist(), trace.executor[tasks].tolist(),
                (trace.start[tasks] * us).tolist(), strict=True)
     return [f'{{"ph":"s","name":"{causes.held[task]}","cat":"waits","id":{task},{places[before]},"ts":{begin}}},\n'
             f'{{"ph":"f","bp":"e","name":"{causes.held[task]}","cat":"waits","id":{task},{places[after]},"ts":{end}}}'
@@ -160,6 +165,20 @@ class Causes:
         return f"Causes({len(self.held)} tasks)"
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Spans:
+    """Times in which executors were busy, as columns, ordered by task."""
+
+    task: Column
+    executor: Column
+    start: Column
+    end: Column
+    kernel: Column
+
+    def __repr__(self) -> str:
+        return f"Spans({len(self.task)} of {len(np.unique(self.task))} tasks)"
+
+
 @user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace(Displayed):
@@ -181,6 +200,20 @@ class Trace(Displayed):
     clock_ghz: float | None = None
     causes: Causes | None = None
     stats: Callable[[], object] | None = None        # the `Stats` of the run, where they are known
+    hops: HopTimes | None = None                     # of copies that take several links
+
+    @property
+    def spans(self) -> Spans:
+        """What executors were busy with: a task each, but of a copy that takes several links one span a link."""
+        if self.hops is None or not len(self.hops):
+            return Spans(np.arange(len(self)), self.executor, self.start, self.end, self.kernel)
+        one = np.ones(len(self), bool)
+        one[self.hops.task] = False
+        task = np.concatenate((np.flatnonzero(one), self.hops.task))
+        columns = (np.concatenate((own[one], hop)) for own, hop in ((self.executor, self.hops.executor), (self.start, self.hops.start),
+                                                                     (self.end, self.hops.end)))
+        order = np.argsort(task, kind="stable")
+        return Spans(task[order], *(column[order] for column in columns), self.kernel[task[order]])
 
     @property
     def unit(self) -> str:
@@ -198,7 +231,7 @@ class Trace(Displayed):
         return {"clock": clock, "total_cycles": self.total_cycles}
 
     def __repr__(self) -> str:
-        used = len(np.unique(self.executor))
+        used = len(np.unique(self.spans.executor))
         places = f"{used} of {counted(self.n_executors, self.place)}"
         return f"{type(self).__name__}({counted(len(self), 'task')} on {places}, {self.total_cycles} {self.unit})"
 

@@ -58,11 +58,12 @@ def lanes_of(trace: Trace, end: int | None = None, most: int = MOST_MARKS) -> La
     lane_of = np.full(trace.n_executors, len(shown), np.uint16)
     for number, (_, executors) in enumerate(shown):
         lane_of[executors] = number
-    lane = lane_of[trace.executor]
+    spans = trace.spans
+    lane = lane_of[spans.executor]
     order, ends = np.argsort(lane, kind="stable"), np.cumsum(np.bincount(lane, minlength=len(shown)))
     for number, (label, executors) in enumerate(shown):
         mine = order[ends[number - 1] if number else 0:ends[number]]
-        busy = int((trace.end[mine] - trace.start[mine]).sum()) / max(1, trace.total_cycles * len(executors))
+        busy = int((spans.end[mine] - spans.start[mine]).sum()) / max(1, trace.total_cycles * len(executors))
         marks = _merged_marks(trace, mine, columns, span, len(executors)) if merged else _marks(trace, mine, span)
         group = f"pool {trace.home_of(executors[0]).pool}" if several else ""
         lanes.append(TaskLane(label=label, group=group, busy=f"{busy:.0%}", marks=marks))
@@ -86,20 +87,21 @@ def _groups(trace: Trace) -> list[tuple[str, list[int]]]:
 
 
 def _marks(trace: Trace, mine: np.ndarray[Any, Any], span: int) -> tuple[TaskMark, ...]:
-    named = len(trace) <= _MOST_NAMED
-    x, stop = (np.rint(times[mine] * (_SCALE / span)).astype(np.int64).tolist() for times in (trace.start, trace.end))
-    return tuple(TaskMark(x=begin, width=max(1, end - begin), kernel=kernel, name=_mark_name(trace, task) if named else "")
-                 for begin, end, kernel, task in zip(x, stop, trace.kernel[mine].tolist(), mine.tolist(), strict=True))
+    spans, named = trace.spans, len(trace) <= _MOST_NAMED
+    x, stop = (np.rint(times[mine] * (_SCALE / span)).astype(np.int64).tolist() for times in (spans.start, spans.end))
+    return tuple(TaskMark(x=begin, width=max(1, end - begin), kernel=kernel, name=_mark_name(trace, at) if named else "")
+                 for begin, end, kernel, at in zip(x, stop, spans.kernel[mine].tolist(), mine.tolist(), strict=True))
 
 
-def _mark_name(trace: Trace, task: int) -> str:
-    return f"{trace.names[task]}: {trace.start[task]:,} to {trace.end[task]:,} {trace.unit}"
+def _mark_name(trace: Trace, at: int) -> str:
+    spans = trace.spans
+    return f"{trace.names[int(spans.task[at])]}: {spans.start[at]:,} to {spans.end[at]:,} {trace.unit}"
 
 
 def _merged_marks(trace: Trace, mine: np.ndarray[Any, Any], columns: int, span: int, n: int) -> tuple[TaskMark, ...]:
     """Return marks of equal columns: each the kernel that ran longest there, neighbours of the same kind as one."""
-    edges = np.linspace(0, span, columns + 1)
-    busy = coverage(trace.start[mine], trace.end[mine], trace.kernel[mine], len(trace.kernels), edges)
+    edges, spans = np.linspace(0, span, columns + 1), trace.spans
+    busy = coverage(spans.start[mine], spans.end[mine], spans.kernel[mine], len(trace.kernels), edges)
     total, kernel = busy.sum(axis=0), busy.argmax(axis=0)
     level = np.where(total <= 0, 0, np.where(total >= 0.5 * n * np.diff(edges), 2, 1))
     key = np.where(level == 0, -1, kernel * 2 + level - 1)

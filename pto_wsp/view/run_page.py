@@ -116,9 +116,12 @@ def _task_columns(timed: TimedRun, trace: Trace) -> dict[str, Json]:
     submit = trace.ready if causes is None else causes.submit
     numbers = np.arange(len(trace))
     by = np.full(len(trace), -1) if causes is None else causes.task
+    left = trace.end.copy()        # the first link of a copy over several: those behind it are no lane of the page's
+    if trace.hops is not None:
+        left[trace.hops.task[::-1]] = trace.hops.end[::-1]
     made = {"site": timed.columns.task_site, "executor": trace.executor, "submit": submit, "ready": trace.ready - submit,
-            "start": trace.start - np.maximum(trace.ready, submit), "run": trace.end - trace.start,
-            "retire": trace.end - trace.end if times is None else times.complete - trace.end,
+            "start": trace.start - np.maximum(trace.ready, submit), "run": left - trace.start,
+            "retire": trace.end - left if times is None else times.complete - left,
             "held": np.zeros(len(trace), np.int64) if causes is None or times is None else times.held,
             "cause": np.where(by >= 0, numbers - by, 0)}
     return {name: encoded(column) for name, column in made.items()}

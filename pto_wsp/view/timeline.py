@@ -15,7 +15,7 @@ from pto_wsp.calls import user_call
 from pto_wsp.doors import DisplayedText, late_module
 from pto_wsp.errors import ArgumentKindError
 from pto_wsp.source import here
-from pto_wsp.timing.trace import Trace
+from pto_wsp.timing.trace import Spans, Trace
 
 Column: TypeAlias = np.ndarray[Any, Any]
 
@@ -59,16 +59,17 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     ranks = any(home.name for home in homes)
     shown = _shown_ranks(trace, max_executors) if ranks else _shown_executors(trace, max_executors)
     widest = max((len(trace.name_of(executor)) for executor in shown), default=0)
-    order = np.argsort(trace.executor, kind="stable")
-    first = np.searchsorted(trace.executor[order], np.arange(trace.n_executors + 1))
+    spans = trace.spans
+    order = np.argsort(spans.executor, kind="stable")
+    first = np.searchsorted(spans.executor[order], np.arange(trace.n_executors + 1))
     for at, executor in enumerate(shown):
         home = homes[executor]
         if has_pools and not ranks and (at == 0 or homes[shown[at - 1]].pool != home.pool):
             lines.append(f"pool {home.pool}")
         mine = order[first[executor]:first[executor + 1]]
-        share = (trace.end[mine] - trace.start[mine]).sum() / max(1, trace.total_cycles)   # of its own run, whatever the scale
+        share = (spans.end[mine] - spans.start[mine]).sum() / max(1, trace.total_cycles)   # of its own run, whatever the scale
         called = f"{trace.place} {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''}"
-        lines.append(f"{home.name.ljust(widest) if ranks else called} |{_cells(trace, mine, edges, symbols)}| "
+        lines.append(f"{home.name.ljust(widest) if ranks else called} |{_cells(spans, mine, edges, symbols)}| "
                      f"{share:4.0%} busy")
     if trace.n_executors > len(shown) and not ranks:
         lines.append(f"… and {trace.n_executors - len(shown)} more {trace.place}s")
@@ -88,9 +89,9 @@ def _check_sizes(width: object, max_executors: object, end: object) -> None:
                                     expected=f"a whole number in 1 .. {most}")
 
 
-def _cells(trace: Trace, mine: Column, edges: Column, symbols: Sequence[str]) -> str:
-    """Return the columns of one executor; `mine`: its tasks."""
-    busy = coverage(trace.start[mine], trace.end[mine], trace.kernel[mine], len(trace.kernels) + 1, edges)
+def _cells(spans: Spans, mine: Column, edges: Column, symbols: Sequence[str]) -> str:
+    """Return the columns of one executor; `mine`: its spans."""
+    busy = coverage(spans.start[mine], spans.end[mine], spans.kernel[mine], len(symbols) + 1, edges)
     total, half = busy.sum(axis=0), 0.5 * np.diff(edges)
     strongest = [symbols[kernel] if total[k] > 0 else _IDLE for k, kernel in enumerate(busy.argmax(axis=0))]
     return "".join(symbol if total[k] >= half[k] else symbol.lower() if symbol.isupper() else _IDLE for k, symbol in enumerate(strongest))
@@ -110,7 +111,7 @@ def _shown_ranks(trace: Trace, most: int) -> list[int]:
 
 def used_executors(trace: Trace) -> list[int]:
     """Return the executors that ran tasks, rising."""
-    used: list[int] = np.flatnonzero(np.bincount(trace.executor)).tolist()
+    used: list[int] = np.flatnonzero(np.bincount(trace.spans.executor)).tolist()
     return used
 
 

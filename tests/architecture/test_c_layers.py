@@ -31,7 +31,7 @@ SIMULATOR = (
     ("sim_executors",),
     ("sim_pools",),
     ("sim_front", "sim_ready", "sim_memory"),
-    ("sim_nodes", "sim_trace", "sim_options"),
+    ("sim_nodes", "sim_trace", "sim_options", "sim_routes"),
     ("sim_clock",),
     ("sim_heap",),
 )

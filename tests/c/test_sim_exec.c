@@ -93,7 +93,7 @@ static void tasks_without_an_executor_are_refused(void)
 
 static void options_that_contradict_are_refused(void)
 {
-    int64_t two = 2, less = -1;
+    int64_t two = 2, less = -1, ones[] = {1, 1, 1};
     const pto_sim_options wrong[] = {
         {.n_workers = 0}, {.n_workers = 1, .n_pools = 1}, {.n_workers = 1, .n_pools = 1, .pool_size = &less},
         {.n_workers = 1, .is_calendar = 1, .is_shared = 1}, {.n_workers = 1, .is_calendar = 1, .steals = 1},
@@ -102,6 +102,12 @@ static void options_that_contradict_are_refused(void)
         {.n_workers = 1, .timing = PTO_TIMING_INTERLEAVED}, {.n_workers = 1, .bytes_per_cycle = -1},
         {.n_workers = 1, .hop_cycles = -1, .grid_columns = 1}, {.n_workers = 1, .hop_cycles = 1},
         {.n_workers = 1, .hop_cycles = 1, .grid_columns = 1, .steals = 1}, {.n_workers = 1, .hop_cycles = 1, .grid_columns = 1, .is_shared = 1},
+        {.n_workers = 3, .route = 3, .rank_workers = 1, .n_pools = 3, .pool_size = ones, .link_pool = 1},
+        {.n_workers = 3, .route = PTO_ROUTE_SWITCH, .rank_workers = 2, .n_pools = 3, .pool_size = ones, .link_pool = 1},
+        {.n_workers = 3, .route = PTO_ROUTE_SWITCH, .rank_workers = 1, .n_pools = 3, .pool_size = ones, .link_pool = 2},
+        {.n_workers = 3, .route = PTO_ROUTE_SWITCH, .rank_workers = 1, .n_pools = 3, .pool_size = ones, .link_pool = 1, .steals = 1},
+        {.n_workers = 3, .route = PTO_ROUTE_SWITCH, .rank_workers = 1, .n_pools = 3, .pool_size = ones, .link_pool = 1, .link_buffers = -1},
+        {.n_workers = 3, .route = PTO_ROUTE_TORUS, .rank_workers = 1, .n_pools = 3, .pool_size = ones, .link_pool = 1, .n_axes = 1, .axes = {4}},
         {.n_workers = 1, .bytes_per_cycle = 0.0 / 0.0}, {.n_workers = INT32_MAX, .n_pools = 1, .pool_size = &two}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK(pto_sim_new(&wrong[i]) == NULL);
@@ -237,6 +243,58 @@ static void an_edge_takes_a_time_for_each_step_of_the_grid(void)
     pto_record_free(record);
 }
 
+/* A ring of four ranks, a worker each: pool 1 has the links up, pool 2 those down. */
+#define RING .n_workers = 4, .route = PTO_ROUTE_TORUS, .rank_workers = 1, .n_axes = 1, .axes = {4}, .n_pools = 3, .pool_size = ones, .link_pool = 1
+
+static void add_copy(pto_record *record, int64_t source, int64_t target, int64_t pool, int64_t cost)
+{
+    add(record, (pto_task){.worker = source, .pool = pool, .cost = cost, .ranks = 1 + target + 65536 * (1 + source)}, -1);
+}
+
+/* From 0 to 2 it is two links of 10 cycles; the copy from 1 to 2 keeps the second one until 15, and the next from 0 the first until 30. */
+static void a_copy_holds_the_links_of_its_route(void)
+{
+    static const int64_t ones[] = {1, 1, 1};
+    pto_record *record = pto_record_new(&(pto_record_options){.keep = PTO_KEEP_POOL | PTO_KEEP_RANKS});
+    add_copy(record, 0, 2, 1, 20);
+    add_copy(record, 1, 2, 1, 15);
+    add_copy(record, 0, 1, 1, 20);
+    add_copy(record, 0, 3, 2, 4);
+    pto_sim_result r;
+    SIMULATE(record, &r, RING);
+    IS(r.start, 0, 0, 10, 0);
+    IS(r.end, 25, 15, 30, 4);
+    CHECK_EQ(r.n_hops, 2);
+    CHECK(r.hops[0].task == 0 && r.hops[0].executor == 4 && r.hops[0].start == 0 && r.hops[0].end == 10 && r.hops[0].held_by == -1);
+    CHECK(r.hops[1].task == 0 && r.hops[1].executor == 5 && r.hops[1].ready == 10 && r.hops[1].start == 15 && r.hops[1].held_by == 1);
+    is_held(&r, 2, PTO_HELD_EXECUTOR, 0);
+    CHECK_EQ(r.total_cycles, 30);
+    CHECK_EQ(r.critical_path, 20);
+    CHECK_EQ(r.busy[4], 30);
+    pto_record_free(record);
+    record = pto_record_new(&(pto_record_options){.keep = PTO_KEEP_POOL | PTO_KEEP_RANKS});
+    add_copy(record, 0, 2, 2, 20);     /* up is as near, and goes first */
+    CHECK_EQ(simulate(record, (pto_sim_options){RING}, &r), PTO_E_ARGUMENT);
+    pto_record_free(record);
+}
+
+/* All ranks send two links on, twice: each first copy has the buffer of its link and waits behind the second, which waits for the buffer. */
+static void links_without_room_wait_for_each_other(void)
+{
+    static const int64_t ones[] = {1, 1, 1};
+    pto_record *record = pto_record_new(&(pto_record_options){.keep = PTO_KEEP_POOL | PTO_KEEP_RANKS});
+    for (int64_t i = 0; i < 8; i++)
+        add_copy(record, i / 2, (i / 2 + 2) % 4, 1, 20);
+    pto_sim_result r;
+    CHECK_EQ(simulate(record, (pto_sim_options){RING, .keep_trace = 1, .link_buffers = 1}, &r), PTO_E_DEADLOCK);
+    CHECK_EQ(r.n_hops, 4);
+    SIMULATE(record, &r, RING, .link_buffers = 2);
+    CHECK_EQ(r.total_cycles, 40);
+    SIMULATE(record, &r, RING);
+    CHECK_EQ(r.total_cycles, 40);
+    pto_record_free(record);
+}
+
 /* A window of one task submits the second when the first has completed, and its end is under way still: 10 + 2 steps of 100. */
 static void an_edge_is_under_way_when_its_target_is_submitted(void)
 {
@@ -369,6 +427,7 @@ int main(void)
         TEST(a_shared_queue_feeds_all_workers), TEST(an_idle_executor_steals_what_is_ready_first),
         TEST(the_highest_priority_goes_first), TEST(lanes_take_turns), TEST(turns_are_taken_within_a_priority),
         TEST(an_edge_takes_a_time_for_each_step_of_the_grid), TEST(an_edge_is_under_way_when_its_target_is_submitted),
+        TEST(a_copy_holds_the_links_of_its_route), TEST(links_without_room_wait_for_each_other),
         TEST(a_worker_does_one_thing_after_another), TEST(successors_see_a_task_once_it_is_retired),
         TEST(workers_that_share_dispatch_for_their_own_executors), TEST(tasks_that_ask_for_more_than_memory_gives_are_slower),
         TEST(the_rest_of_a_task_speeds_up_again), TEST(long_tasks_keep_their_places_in_memory),

@@ -134,14 +134,6 @@ def test_a_link_takes_one_copy_at_a_time() -> None:
     assert data.compile(target="interp").run().stats.total_cycles == 32
 
 
-def test_no_link_no_copy() -> None:
-    w, _ = shift(2)
-    ring = builtin_arch("unit").with_links(topology="ring")
-    with pytest.raises(PtoError, match="without a link"):
-        w.compile(target="interp", arch=ring).run()
-    assert w.compile(target="interp").run().stats.total_cycles == 16
-
-
 def test_an_arch_without_links_asks_for_them() -> None:
     w, _ = shift(1)
     with pytest.raises(ArchError, match="linked"):

@@ -216,6 +216,7 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     pto_sim_watch(s, NULL);
     pto_sim_nodes_init(&s->nodes, options->window_unit != PTO_WINDOW_TASKS || options->n_more > 0);
     s->nodes.keeps_places = options->hop_cycles > 0;
+    s->nodes.keeps_routes = options->route != PTO_ROUTE_NONE;
     s->trace.is_kept = options->keep_trace;
     pto_sim_front_init(&s->front, &s->options, &s->clock, &s->nodes, &s->trace);
     bool has_memory = pto_sim_pools_init(&s->pools, &s->options, &s->front);

@@ -56,6 +56,37 @@ static void explain(const pto_sim_executors *x, const pto_sim_executor *e, const
     trace->held_by[task] = by;
 }
 
+static inline bool is_on_first_link(const pto_sim_executors *x, int64_t node)      /* of its route, or it has none */
+{
+    return !x->nodes->keeps_routes || pto_sim_route_of(x->nodes, node)->from < 0;
+}
+
+/* A link takes a copy: a buffer of its far end, if the copy goes on from there. */
+static void take_link(pto_sim_executors *x, int64_t at, int64_t node)
+{
+    pto_sim_route *route = pto_sim_route_of(x->nodes, node);
+    const pto_sim_executor *e = &x->pools->executors[at];
+    if (route->from < 0)
+        route->ready = pto_sim_at(x->nodes, node)->ready;
+    route->held_by = e->since > route->ready ? (int32_t)e->last_task : NONE;
+    if (x->pools->taken != NULL && pto_sim_is_forwarded(x->pools, node))
+        x->pools->taken[e->queue]++;
+}
+
+bool pto_sim_trace_hop(pto_sim_executors *x, int64_t at)
+{
+    pto_sim_trace *trace = x->trace;
+    const pto_sim_executor *e = &x->pools->executors[at];
+    const pto_sim_route *route = pto_sim_route_of(x->nodes, e->running);
+    if (!trace->is_kept || route->target < 0)
+        return true;
+    if (!PTO_RESERVE(trace->hops, trace->hops_capacity, trace->n_hops + 1))
+        return pto_sim_fail(x->clock);
+    trace->hops[trace->n_hops++] = (pto_sim_hop){.task = pto_sim_at(x->nodes, e->running)->task, .executor = at, .ready = route->ready,
+                                                 .start = e->since, .end = x->clock->now, .held_by = route->held_by};
+    return true;
+}
+
 static inline void engage(pto_sim_executors *x, int64_t at, int64_t node)
 {
     pto_sim_pools *p = x->pools;
@@ -70,7 +101,9 @@ static inline void engage(pto_sim_executors *x, int64_t at, int64_t node)
         e->waiting += pto_sim_waited(p, q, late) - e->idle_waited;
         e->late += late - e->idle_late;
     }
-    if (x->trace->is_kept)
+    if (__builtin_expect(x->nodes->keeps_routes, 0))
+        take_link(x, at, node);
+    if (x->trace->is_kept && is_on_first_link(x, node))
         explain(x, e, pto_sim_at(x->nodes, node));
     pto_sim_set_idle(p, at, false);
     q->n_idle--;
@@ -95,19 +128,21 @@ static inline bool begin(pto_sim_executors *x, int64_t at)
     int64_t now = x->clock->now;
     pto_sim_executor *e = &x->pools->executors[at];
     const pto_sim_node *n = pto_sim_at(x->nodes, e->running);
+    int64_t cost = pto_sim_cost_of(x->nodes, e->running);
     if (__builtin_expect(x->starts != NULL, 0) && x->starts[n->task] > now)
         return wait_for_start(x, at, n->task);
-    if (x->trace->is_kept) {
+    if (x->trace->is_kept && is_on_first_link(x, e->running)) {
         x->trace->start[n->task] = now;
         x->trace->executor[n->task] = at;
-        e->last_task = n->task;
     }
+    if (x->trace->is_kept)
+        e->last_task = n->task;
     if (x->memory.bytes_per_cycle > 0) {
         int64_t bytes = pto_sim_more_of(x->nodes, e->running).bytes;
-        if (bytes > 0 && n->cost > 0)
-            return pto_sim_memory_begin(&x->memory, now, at, n->cost, bytes) || pto_sim_fail(x->clock);
+        if (bytes > 0 && cost > 0)
+            return pto_sim_memory_begin(&x->memory, now, at, cost, bytes) || pto_sim_fail(x->clock);
     }
-    return pto_sim_clock_add(x->clock, PTO_SIM_TASK_ENDS, pto_sim_add(now, n->cost), at);
+    return pto_sim_clock_add(x->clock, PTO_SIM_TASK_ENDS, pto_sim_add(now, cost), at);
 }
 
 void pto_sim_engage(pto_sim_executors *x, int64_t executor, int64_t node)
@@ -135,7 +170,7 @@ bool pto_sim_count_slowed(pto_sim_executors *x, int64_t executor)
 {
     const pto_sim_executor *e = &x->pools->executors[executor];
     const pto_sim_node *n = pto_sim_at(x->nodes, e->running);
-    return pto_sim_count(x->clock, &x->memory_cycles, x->clock->now - e->since - n->cost, n->task);
+    return pto_sim_count(x->clock, &x->memory_cycles, x->clock->now - e->since - pto_sim_cost_of(x->nodes, e->running), n->task);
 }
 
 /* ---- dispatching ---- */

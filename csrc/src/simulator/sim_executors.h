@@ -35,6 +35,9 @@ static inline void pto_sim_read_clocks(const pto_sim_pools *p, const pto_sim_que
     e->idle_waited = pto_sim_waited(p, q, e->idle_late);
 }
 
+/* Enter in the trace that a copy has left a link of its route. False: no memory. */
+bool pto_sim_trace_hop(pto_sim_executors *x, int64_t executor);
+
 static inline int64_t pto_sim_end(pto_sim_executors *x, int64_t at)    /* its task has come to its end: returns the node */
 {
     pto_sim_pools *p = x->pools;

@@ -14,16 +14,21 @@ bool pto_sim_nodes_grow(pto_sim_nodes *nodes)
     pto_sim_node *rows = malloc((size_t)grown * sizeof *rows);
     pto_sim_more *more = nodes->keeps_more ? malloc((size_t)grown * sizeof *more) : NULL;
     int64_t *weights = nodes->keeps_weights ? malloc((size_t)grown * PTO_N_WINDOWS * sizeof *weights) : NULL;
-    if (rows == NULL || (nodes->keeps_more && more == NULL) || (nodes->keeps_weights && weights == NULL)) {
+    pto_sim_route *routes = nodes->keeps_routes ? malloc((size_t)grown * sizeof *routes) : NULL;
+    if (rows == NULL || (nodes->keeps_more && more == NULL) || (nodes->keeps_weights && weights == NULL) ||
+        (nodes->keeps_routes && routes == NULL)) {
         free(rows);
         free(more);
         free(weights);
+        free(routes);
         return false;
     }
     for (int64_t node = nodes->first; node < nodes->next; node++) {
         rows[node & (grown - 1)] = *pto_sim_at(nodes, node);
         if (more != NULL)
             more[node & (grown - 1)] = pto_sim_more_of(nodes, node);
+        if (routes != NULL)
+            routes[node & (grown - 1)] = *pto_sim_route_of(nodes, node);
         if (weights != NULL)
             memcpy(weights + (node & (grown - 1)) * PTO_N_WINDOWS, nodes->weights + (node & (nodes->capacity - 1)) * PTO_N_WINDOWS,
                    PTO_N_WINDOWS * sizeof *weights);
@@ -31,9 +36,11 @@ bool pto_sim_nodes_grow(pto_sim_nodes *nodes)
     free(nodes->rows);
     free(nodes->more);
     free(nodes->weights);
+    free(nodes->routes);
     nodes->rows = rows;
     nodes->more = more;
     nodes->weights = weights;
+    nodes->routes = routes;
     nodes->capacity = grown;
     return true;
 }
@@ -80,6 +87,7 @@ void pto_sim_nodes_close(pto_sim_nodes *nodes)
     free(nodes->rows);
     free(nodes->more);
     free(nodes->weights);
+    free(nodes->routes);
     free(nodes->links);
     free(nodes->chain);
     free(nodes->places);

@@ -42,6 +42,15 @@ typedef struct pto_sim_more {
     int64_t lane_class;        /* interleaving: the class of lanes that takes turns with the others */
 } pto_sim_more;
 
+/* Of a copy over several links. */
+typedef struct pto_sim_route {
+    int32_t target;            /* the rank that it goes to, -1: the task takes no link, or one alone */
+    int32_t n_links;           /* of its route, at least 1 */
+    int32_t from;              /* the queue of the link whose buffer has it, -1: none */
+    int32_t held_by;           /* the task on the link that it waited for, -1: none */
+    int64_t ready;             /* when it came to the link */
+} pto_sim_route;
+
 typedef struct pto_sim_link {
     int64_t node;              /* the successor */
     int32_t next;              /* also the free list; under way: how many nodes before the successor the source stands */
@@ -60,6 +69,8 @@ typedef struct pto_sim_nodes {
     bool keeps_more;
     int64_t *weights;          /* [capacity][PTO_N_WINDOWS] room that a task takes of its windows; NULL unless keeps_weights: 1 of tasks */
     bool keeps_weights;
+    pto_sim_route *routes;     /* [capacity]; NULL unless keeps_routes */
+    bool keeps_routes;
     int64_t capacity;
     int64_t first;             /* all nodes before it have completed */
     int64_t next;              /* the id that comes next */
@@ -93,6 +104,11 @@ void pto_sim_nodes_close(pto_sim_nodes *nodes);
 static inline pto_sim_node *pto_sim_at(const pto_sim_nodes *nodes, int64_t node)
 {
     return &nodes->rows[node & (nodes->capacity - 1)];
+}
+
+static inline pto_sim_route *pto_sim_route_of(const pto_sim_nodes *nodes, int64_t node)        /* with keeps_routes */
+{
+    return &nodes->routes[node & (nodes->capacity - 1)];
 }
 
 static inline pto_sim_more pto_sim_more_of(const pto_sim_nodes *nodes, int64_t node)

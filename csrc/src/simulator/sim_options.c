@@ -31,6 +31,25 @@ static bool has_valid_rules(const pto_sim_options *o)
     return has_workers && has_timing && has_valid_windows(o) && o->start_after >= PTO_AFTER_ALL && o->submit_cycles >= 0;
 }
 
+/* Every rank has its workers, and no task another executor than what its rank says. */
+static bool is_route(const pto_sim_options *o)
+{
+    int64_t n_ranks = o->rank_workers > 0 ? o->n_workers / o->rank_workers : 0, n = 1;
+    if (o->route < 0 || o->route > PTO_ROUTE_SWITCH || n_ranks < 1 || n_ranks * o->rank_workers != o->n_workers || o->link_pool < 0 ||
+        o->link_buffers < 0 || o->n_axes < 0 || o->n_axes > PTO_MAX_AXES || o->is_shared || o->steals || o->is_calendar)
+        return false;
+    for (int32_t axis = 0; axis < o->n_axes; axis++)
+        if (o->axes[axis] < 1 || __builtin_mul_overflow(n, o->axes[axis], &n))
+            return false;
+    int64_t n_links = o->route == PTO_ROUTE_SWITCH ? 2 : 2 * (int64_t)o->n_axes;
+    if ((o->route == PTO_ROUTE_TORUS && n != n_ranks) || o->link_pool + n_links > o->n_pools)
+        return false;
+    for (int64_t link = 0; link < n_links; link++)
+        if (o->pool_size[o->link_pool + link] != 1)
+            return false;
+    return n_ranks < PTO_MAX_CALENDAR;
+}
+
 /* Of executors: nothing contradicts. */
 static bool has_valid_executors(const pto_sim_options *o)
 {
@@ -38,8 +57,9 @@ static bool has_valid_executors(const pto_sim_options *o)
     bool has_costs = o->dispatch_cycles >= 0 && o->retire_cycles >= 0 && o->bytes_per_cycle >= 0;
     bool is_dynamic = o->is_shared || o->steals || o->timing == PTO_TIMING_INTERLEAVED;
     bool has_places = o->hop_cycles == 0 || (o->hop_cycles > 0 && o->grid_columns > 0 && !o->is_shared && !o->steals);
+    bool has_routes = o->route == PTO_ROUTE_NONE || is_route(o);
     bool has_starts = o->n_starts == 0 || (o->n_starts > 0 && o->starts != NULL && o->is_calendar);
-    if (!has_pools || !has_costs || !has_places || !has_starts || (o->is_calendar && is_dynamic))
+    if (!has_pools || !has_costs || !has_places || !has_routes || !has_starts || (o->is_calendar && is_dynamic))
         return false;
     int64_t n = 0, pool;
     for (int32_t p = 0; p < o->n_pools; p++)

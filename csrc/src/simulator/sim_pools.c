@@ -28,6 +28,7 @@ void pto_sim_pools_close(pto_sim_pools *p)
     free(p->to_serve);
     free(p->is_to_serve);
     free(p->calendar);
+    free(p->taken);
     free(p->figures);
 }
 
@@ -86,7 +87,9 @@ static bool open_pools(pto_sim_pools *p, const pto_columns *c)
     for (int64_t pool = 0; pool < p->n_pools; pool++)
         if (!open_pool(p, pool))
             return false;
-    return true;
+    if (p->options->route != PTO_ROUTE_NONE && p->options->link_buffers > 0)
+        p->taken = calloc((size_t)p->n_queues, sizeof *p->taken);
+    return p->taken != NULL || p->options->route == PTO_ROUTE_NONE || p->options->link_buffers == 0;
 }
 
 /* Pools of one executor, up to this one. */
@@ -112,6 +115,27 @@ static int64_t first_outside(const int64_t *values, int64_t n, int64_t last)    
     return n;
 }
 
+/* The ranks of a copy that goes over links. False: the task is none. */
+static bool is_copy(const pto_columns *c, int64_t task, int64_t *source, int64_t *target)
+{
+    *source = c->task_ranks[task] / PTO_RANKS_FACTOR - 1;
+    *target = c->task_ranks[task] % PTO_RANKS_FACTOR - 1;
+    return *source >= 0 && *target >= 0 && *source != *target;
+}
+
+/* The first task, of n, that does not begin on its route, or whose cost is not the same on each link; n: there is none. */
+static int64_t first_off_route(const pto_sim_pools *p, const pto_columns *c, int64_t n)
+{
+    const pto_sim_options *o = p->options;
+    int64_t n_ranks = p->n_workers / o->rank_workers, source, target;
+    for (int64_t i = 0; i < n; i++)
+        if (c->task_ranks == NULL || c->task_pool == NULL || c->task_ranks[i] < 0 ||
+            (is_copy(c, i, &source, &target) && (source >= n_ranks || target >= n_ranks || c->task_cost[i] % pto_sim_n_links(o, source, target) != 0 ||
+                                                 pto_sim_first_link(o, source, target) != pto_sim_queue_of(p, c, i))))
+            return i;
+    return n;
+}
+
 /* The first task that no executor can run, or with a number that nothing can be; n_tasks: there is none. */
 static int64_t first_wrong(const pto_sim_pools *p, const pto_columns *c)
 {
@@ -124,7 +148,7 @@ static int64_t first_wrong(const pto_sim_pools *p, const pto_columns *c)
     for (int64_t i = 0; i < n && p->options->n_pools > 0; i++)
         if (p->pools[c->task_pool == NULL ? 0 : c->task_pool[i]].n_executors == 0)
             return i;
-    return n;
+    return p->options->route == PTO_ROUTE_NONE ? n : first_off_route(p, c, n);
 }
 
 int32_t pto_sim_pools_accept(pto_sim_pools *p, const pto_columns *c)
@@ -162,6 +186,33 @@ void pto_sim_pools_enter_more(pto_sim_pools *p, int64_t node, const pto_columns 
         .priority = c->task_priority == NULL ? 0 : c->task_priority[task],
         .bytes = c->task_bytes == NULL ? 0 : c->task_bytes[task],
         .lane_class = lane == 0 ? n - 1 : (lane - 1) % n};
+}
+
+void pto_sim_pools_enter_route(pto_sim_pools *p, int64_t node, const pto_columns *c, int64_t task)
+{
+    int64_t source, target, n = is_copy(c, task, &source, &target) ? pto_sim_n_links(p->options, source, target) : 1;
+    *pto_sim_route_of(p->nodes, node) = (pto_sim_route){.target = n > 1 ? (int32_t)target : NONE, .n_links = (int32_t)n, .from = NONE,
+                                                       .held_by = NONE};
+}
+
+/* Its next link has it as a whole now, so the buffer before that link is free. */
+bool pto_sim_pools_forward(pto_sim_pools *p, int64_t node, bool *goes_on)
+{
+    pto_sim_route *route = pto_sim_route_of(p->nodes, node);
+    pto_sim_node *n = pto_sim_at(p->nodes, node);
+    int64_t next = route->target < 0 ? NONE : pto_sim_next_link(p->options, n->queue, route->target);
+    if (route->from >= 0 && p->taken != NULL) {
+        p->taken[route->from]--;
+        pto_sim_list_queue(p, route->from);
+    }
+    route->from = n->queue;
+    route->held_by = NONE;
+    *goes_on = next >= 0;
+    if (next < 0)
+        return true;
+    n->queue = (int32_t)next;
+    route->ready = p->clock->now;
+    return pto_sim_pools_offer(p, node);
 }
 
 bool pto_sim_pools_release(pto_sim_pools *p, int64_t node)

@@ -8,6 +8,7 @@
 #define PTO_SIM_POOLS_H
 #include "sim_front.h"
 #include "sim_ready.h"
+#include "sim_routes.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -69,6 +70,7 @@ typedef struct pto_sim_pools {
     int32_t *to_serve;         /* [n_workers] with has_service: workers that may have something to do */
     bool *is_to_serve;         /* [n_workers] those in to_serve */
     int64_t n_to_serve;
+    int32_t *taken;            /* [n_queues] with link_buffers: the buffers at the far end of each link that are taken */
     int64_t *calendar;         /* nodes, queue by queue in the order of their positions; NULL: none */
     int64_t *figures;          /* of the executors, for the result: five arrays */
 } pto_sim_pools;
@@ -79,6 +81,9 @@ bool pto_sim_pools_init(pto_sim_pools *pools, const pto_sim_options *options, pt
 int32_t pto_sim_pools_accept(pto_sim_pools *pools, const pto_columns *columns);
 void pto_sim_pools_enter_more(pto_sim_pools *pools, int64_t node, const pto_columns *columns, int64_t task);
 bool pto_sim_pools_release(pto_sim_pools *pools, int64_t node);        /* a submitted task may run once it is ready. False: no memory */
+void pto_sim_pools_enter_route(pto_sim_pools *pools, int64_t node, const pto_columns *columns, int64_t task);
+/* A task has come to the end of its executor's link: to its next link, if there is one. False: no memory. */
+bool pto_sim_pools_forward(pto_sim_pools *pools, int64_t node, bool *goes_on);
 int64_t pto_sim_calendar_head(const pto_sim_pools *pools, const pto_sim_queue *q);     /* the next task, -1: it may not run yet */
 int64_t pto_sim_lowest_idle(const pto_sim_pools *pools, int64_t first, int64_t n);     /* executor, -1: none */
 /* The queue whose head goes first of all workers', -1: no task is ready. */
@@ -100,6 +105,29 @@ static inline void pto_sim_pools_enter(pto_sim_pools *p, int64_t node, const pto
     pto_sim_at(p->nodes, node)->queue = (int32_t)pto_sim_queue_of(p, c, task);
     if (p->nodes->keeps_more)
         pto_sim_pools_enter_more(p, node, c, task);
+    if (p->nodes->keeps_routes)
+        pto_sim_pools_enter_route(p, node, c, task);
+}
+
+/* ---- routes ---- */
+
+static inline bool pto_sim_is_forwarded(const pto_sim_pools *p, int64_t node)      /* it goes on from the link that it takes now */
+{
+    int32_t target = p->nodes->keeps_routes ? pto_sim_route_of(p->nodes, node)->target : -1;
+    return target >= 0 && pto_sim_next_link(p->options, pto_sim_at(p->nodes, node)->queue, target) >= 0;
+}
+
+/* What a task takes of its executor: of a copy over links, its part on each. */
+static inline int64_t pto_sim_cost_of(const pto_sim_nodes *nodes, int64_t node)
+{
+    int64_t cost = pto_sim_at(nodes, node)->cost;
+    return nodes->keeps_routes ? cost / pto_sim_route_of(nodes, node)->n_links : cost;
+}
+
+/* Whether the far end of a link has no room for a copy that is to go on from there. */
+static inline bool pto_sim_is_blocked(const pto_sim_pools *p, const pto_sim_queue *q, int64_t node)
+{
+    return node >= 0 && p->taken[q - p->queues] >= p->options->link_buffers && pto_sim_is_forwarded(p, node);
 }
 
 /* ---- queues ---- */
@@ -107,14 +135,20 @@ static inline void pto_sim_pools_enter(pto_sim_pools *p, int64_t node, const pto
 /* What a queue would give next; node -1: nothing. */
 static inline pto_sim_rank pto_sim_head(const pto_sim_pools *p, const pto_sim_queue *q)
 {
-    if (p->calendar == NULL)
-        return pto_sim_ready_head(&q->ready, p->nodes);
+    if (p->calendar == NULL) {
+        pto_sim_rank head = pto_sim_ready_head(&q->ready, p->nodes);
+        if (__builtin_expect(p->taken != NULL, 0) && pto_sim_is_blocked(p, q, head.node))
+            head.node = -1;
+        return head;
+    }
     int64_t node = pto_sim_calendar_head(p, q);
     return (pto_sim_rank){0, node < 0 ? 0 : pto_sim_at(p->nodes, node)->ready, node};
 }
 
 static inline int64_t pto_sim_take_head(pto_sim_pools *p, pto_sim_queue *q)
 {
+    if (__builtin_expect(p->taken != NULL, 0) && pto_sim_is_blocked(p, q, pto_sim_ready_head(&q->ready, p->nodes).node))
+        return -1;
     if (__builtin_expect(p->calendar == NULL, 1))
         return pto_sim_ready_pop(&q->ready, p->nodes);
     int64_t node = pto_sim_calendar_head(p, q);

@@ -250,10 +250,15 @@ static void complete_task(pto_sim *s, int64_t node)
     pto_sim_complete(s, node);
 }
 
-/* The executor of a task has ended it: tell the successors, or the worker that is to retire the task. */
+/* The executor of a task has ended it: tell the successors, or the worker that is to retire the task; a copy may have links ahead. */
 static bool task_ended(pto_sim *s, int64_t executor)
 {
+    bool goes_on = false;
+    if (s->nodes.keeps_routes && !pto_sim_trace_hop(&s->executors, executor))
+        return false;
     int64_t node = pto_sim_end(&s->executors, executor);
+    if (s->nodes.keeps_routes && (!pto_sim_pools_forward(&s->pools, node, &goes_on) || goes_on))
+        return goes_on;
     if (s->pools.has_service)
         return pto_sim_service_retire(&s->service, executor, node);
     complete_task(s, node);

@@ -17,6 +17,7 @@ bool pto_sim_trace_add(pto_sim_trace *trace, int64_t task)
         trace->capacity = grown;
     }
     trace->executor[task] = trace->held_by[task] = -1;
+    trace->start[task] = trace->end[task] = -1;
     trace->held[task] = PTO_HELD_NOT;
     return true;
 }
@@ -31,10 +32,13 @@ void pto_sim_trace_read(const pto_sim_trace *trace, pto_sim_result *out)
     out->executor = trace->executor;
     out->held = trace->held;
     out->held_by = trace->held_by;
+    out->hops = trace->hops;
+    out->n_hops = trace->n_hops;
 }
 
 void pto_sim_trace_close(pto_sim_trace *trace)
 {
     TRACE_COLUMNS(FREE)
     FREE(complete)
+    FREE(hops)
 }

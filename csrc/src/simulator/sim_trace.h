@@ -23,6 +23,8 @@ typedef struct pto_sim_trace {
     /* executors. held_by is the source of the last edge until the task is dispatched */
     int64_t *ready, *start, *end, *complete, *executor, *held_by;
     uint8_t *held;
+    pto_sim_hop *hops;         /* executors, of tasks on several links */
+    int64_t n_hops, hops_capacity;
 } pto_sim_trace;
 
 bool pto_sim_trace_add(pto_sim_trace *trace, int64_t task);    /* a row for the next task; false: no memory */
