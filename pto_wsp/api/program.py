@@ -355,7 +355,7 @@ class Program(doors.Displayed):
         try:
             self._enter(call)
             self._compiled = self._remake(arch)
-            self._watch_calendar()
+            self._look_first()
             self._given = self._given.of_plan(self.plan)
             self._ran, self._finished = False, None
         finally:

@@ -220,7 +220,7 @@ class ExecutionRules:
 
     def sim_options(self) -> dict[str, int | float | tuple[int, ...]]:
         """Return the fields of `pto_sim_options`, except pool sizes, starts and the windows of `more`."""
-        routes = {} if self.routes is None else {
+        routes: dict[str, int | float | tuple[int, ...]] = {} if self.routes is None else {
             "route": int(RouteKind.TORUS if self.routes.axes else RouteKind.SWITCH), "n_axes": len(self.routes.axes),
             "axes": self.routes.axes, "rank_workers": self.workers_of_rank, "link_pool": len(self.pool_size or ()) - len(self.links),
             "link_buffers": self.routes.buffers}

@@ -112,18 +112,19 @@ def stuck_links(plan: TaskPlan, columns: RecordColumns, raw: Any, times: TaskTim
     def shown(link: _Link) -> str:
         return f"rank {link[0]} {rules.links[link[1]]}"
 
-    def line(link: _Link, task: int, ahead: _Link) -> str:
+    def line(link: _Link) -> str:
+        task, more = held[link][0][0], len(held[link]) - 1
         source, target = _ranks(raw, task)
-        more = len(held[link]) - 1
         return (f"{shown(link)} is full: {task} {names[task]} from rank {source} to rank {target}"
-                f"{f' and {more} more' if more else ''}, {names.span_of(task).short}, waits for {shown(ahead)}")
+                f"{f' and {more} more' if more else ''}, {names.span_of(task).short}")
 
-    notes = [line(link, *held[link][0]) for link in circle]
+    notes = [line(link) for link in circle]
     hidden = len(notes) - _SHOWN
     buffers = f"{rules.routes.buffers} buffer{'s' * (rules.routes.buffers != 1)}"
     return DeadlockError(f"copies wait for each other: {len(circle)} links in a circle are full", names.span_of(first),
                          expected="links that drain", found=f"{buffers} at the far end of each link",
-                         notes=(*notes[:_SHOWN], *((f"… and {hidden} more links",) if hidden > 0 else ())),
+                         notes=(*notes[:_SHOWN], *((f"… and {hidden} more links",) if hidden > 0 else ()),
+                                "each waits for the link of the line below, the last one for the first"),
                          help=(f"{enough} buffers are enough here: arch.with_links(buffers={enough})" if enough is not None else
                                "give the links more buffers") + "; or send to neighbours only, as the ring algorithm does")
 

@@ -210,10 +210,10 @@ class Trace(Displayed):
         one = np.ones(len(self), bool)
         one[self.hops.task] = False
         task = np.concatenate((np.flatnonzero(one), self.hops.task))
-        columns = (np.concatenate((own[one], hop)) for own, hop in ((self.executor, self.hops.executor), (self.start, self.hops.start),
-                                                                     (self.end, self.hops.end)))
         order = np.argsort(task, kind="stable")
-        return Spans(task[order], *(column[order] for column in columns), self.kernel[task[order]])
+        executor, start, end = (np.concatenate((own[one], hop))[order] for own, hop in (
+            (self.executor, self.hops.executor), (self.start, self.hops.start), (self.end, self.hops.end)))
+        return Spans(task[order], executor, start, end, self.kernel[task[order]])
 
     @property
     def unit(self) -> str:

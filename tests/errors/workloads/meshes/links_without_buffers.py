@@ -30,7 +30,8 @@ def mistake() -> None:
 #    = expected: links that drain
 #    = found:    1 buffer at the far end of each link
 #    = help:     2 buffers are enough here: arch.with_links(buffers=2); or send to neighbours only, as the ring algorithm does
-#    = note:     rank 0 link to the next rank is full: 0 copy_part[r=0] from rank 0 to rank 2, links_without_buffers.py:15, waits for rank 1 link to the next rank
-#    = note:     rank 1 link to the next rank is full: 1 copy_part[r=1] from rank 1 to rank 3, links_without_buffers.py:15, waits for rank 2 link to the next rank
-#    = note:     rank 2 link to the next rank is full: 2 copy_part[r=2] from rank 2 to rank 0, links_without_buffers.py:15, waits for rank 3 link to the next rank
-#    = note:     rank 3 link to the next rank is full: 3 copy_part[r=3] from rank 3 to rank 1, links_without_buffers.py:15, waits for rank 0 link to the next rank
+#    = note:     rank 0 link to the next rank is full: 0 copy_part[r=0] from rank 0 to rank 2, links_without_buffers.py:15
+#    = note:     rank 1 link to the next rank is full: 1 copy_part[r=1] from rank 1 to rank 3, links_without_buffers.py:15
+#    = note:     rank 2 link to the next rank is full: 2 copy_part[r=2] from rank 2 to rank 0, links_without_buffers.py:15
+#    = note:     rank 3 link to the next rank is full: 3 copy_part[r=3] from rank 3 to rank 1, links_without_buffers.py:15
+#    = note:     each waits for the link of the line below, the last one for the first
