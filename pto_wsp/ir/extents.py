@@ -55,7 +55,15 @@ def difference(a: Scalar, b: Scalar) -> int | None:
 
 def simplified(extent: Scalar) -> Scalar:
     """Return an extent as its polynomial: like terms joined, numbers last. An expression that is no whole number stays as it is."""
-    return _scalar(_normal(extent, False)) if scalar_dtype(extent).is_integer else extent
+    if not scalar_dtype(extent).is_integer:
+        return extent
+    found = _simplified(extent)
+    return extent if found == extent else found      # the same object, so that what is simple already is known by identity
+
+
+@lru_cache(maxsize=8192)
+def _simplified(extent: Scalar) -> Scalar:
+    return _scalar(_normal(extent, False))
 
 
 def product(extents: Iterable[Scalar]) -> Scalar:

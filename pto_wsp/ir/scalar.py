@@ -465,6 +465,8 @@ _BOOL, _F64, _I64 = DType.BOOL, DType.F64, DType.I64
 
 def scalar_dtype(node: Scalar) -> DType:
     """Return I64, F64 or BOOL: the dtype in which `node` is computed (of a parameter, symbol or item: the class of its dtype)."""
+    if node.__class__ is Var:      # most often
+        return _I64
     match node:
         case Const(value):
             return _BOOL if isinstance(value, bool) else _F64 if isinstance(value, float) else _I64

@@ -96,16 +96,16 @@ class TilePlan(Displayed):
         By hand, `x` means `x#2` too, and an entry of a symbol without a name means every group. `also`: other names of the same place,
         as (name, axis): the values of a group, each with the number of the dimension. An exact entry wins.
         """
-        places = [(name, axis), *also]
+        names: dict[str, list[tuple[int, str]]] = {}      # by axis
+        for order, (one, its_axis) in enumerate(((name, axis), *also)):
+            names.setdefault(its_axis, []).append((order, one))
         best: tuple[int, int] | None = None
         found: PlanEntry | None = None
         read = _READ.get()
         for entry in self.entries:
             if entry.key != key:
                 continue
-            for order, (one, its_axis) in enumerate(places):
-                if entry.axis != its_axis:
-                    continue
+            for order, one in names.get(entry.axis, ()):
                 exact = entry.name == one
                 if not exact and not (entry.by_hand and key != "groups" and (match_of(entry.name, one) >= 0 or (not entry.name and axis))):
                     continue

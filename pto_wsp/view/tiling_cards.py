@@ -151,7 +151,7 @@ def roles_text(statement: Statement) -> str:
     if not isinstance(statement, Apply) or statement.op not in TABLE:
         return ""
     try:
-        axes = Axes((flow.Do(statement),), frozenset(array.id for array in arrays_defined(statement)))
+        axes = Axes((statement,), frozenset(array.id for array in arrays_defined(statement)))
         found = [*(axis for view in views_read(statement) for axis in axes.of_view(view)),
                  *(axis for array in statement.results for axis in axes.of_array(array))]
         said = []

@@ -62,9 +62,9 @@ def _is_one(extent: Scalar) -> bool:
 
 
 class Axes:
-    """The axes of a group: `items` are its statements and loops, `local` the arrays that exist in its kernel alone."""
+    """The axes of a group of statements. `local`: the arrays that exist in its kernel alone."""
 
-    def __init__(self, items: Iterable[Item], local: frozenset[int]) -> None:
+    def __init__(self, statements: Iterable[Statement], local: frozenset[int]) -> None:
         self.local = local
         self._parent: dict[Dim, Dim] = {}
         self._roles: dict[Dim, set[AxisRole]] = {}
@@ -73,7 +73,7 @@ class Axes:
         self._dims_of: dict[int, tuple[ArrayView, list[Dim]]] = {}     # by the Python id of a view, which is kept alive beside
         self._joined = False
         self._found: dict[int, tuple[ArrayView | Array, tuple[Dim | None, ...]]] = {}      # likewise, once all dimensions are joined
-        for statement in statements_of(items):
+        for statement in statements:
             self._relate(statement)
         self._joined = True
 

@@ -16,9 +16,7 @@ def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str
 
     `sizes`: the extents of tiles; an axis without one is whole. A tile lives from its first statement to its last.
     """
-    first: dict[object, int] = {}
-    last: dict[object, int] = {}
-    n_bytes: dict[object, int] = {}
+    lives: dict[object, tuple[int, int, int]] = {}      # the first statement, the last, and the bytes
     for at, statement in enumerate(group.statements):
         views = list(views_read(statement))
         if isinstance(statement, Put):
@@ -26,15 +24,14 @@ def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str
         made = [ArrayView(array) for array in arrays_defined(statement)]
         for view in (*views, *made):
             key: object = view.array.id if view.array.id in group.local else view
-            first.setdefault(key, at)
-            last[key] = at
             size = view.dtype.nbytes
             axes = group.axes.of_array(view.array) if view.array.id in group.local else group.axes.of_view(view)
             for axis in axes:
                 if axis is not None:
                     size *= sizes.get(axis) or bound_of(group.axes, axis, bounds) or 1
-            n_bytes[key] = size
-    return max((sum(n_bytes[key] for key in first if first[key] <= at <= last[key]) for at in range(len(group.statements))), default=0)
+            lives[key] = lives.get(key, (at,))[0], at, size
+    found = lives.values()
+    return max([sum([size for first, last, size in found if first <= at <= last]) for at in {first for first, _, _ in found}], default=0)
 
 
 def least_bytes(group: KernelGroup, bounds: Mapping[str, int]) -> int:

@@ -9,14 +9,15 @@ arch, the one that costs least is taken (`tile_costs`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, ceil_div, sub
-from pto_wsp.ir.tensor_function import Array, ArrayView, Body, TensorFunction, views_read
+from pto_wsp.ir.tensor_function import Array, ArrayView, Body, views_read
 from pto_wsp.passes.tensor.axes import Dim
 from pto_wsp.passes.tensor.group_costs import COPY, axis_names, group_costs, planned_extent, said_of
-from pto_wsp.passes.tensor.groups import KernelGroup, group_of
-from pto_wsp.passes.tensor.partition import group_facts, runs_of
+from pto_wsp.passes.tensor.groups import KernelGroup
+from pto_wsp.passes.tensor.partition import group_facts, groups_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.steps import product_steps
 from pto_wsp.passes.tensor.tile_costs import fit_error, rank_tiles
@@ -28,21 +29,19 @@ from pto_wsp.source import Span
 def choose_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function as it is, and the plan with `tiles` and `inner` for each group."""
     plan = planned.plan
-    groups = list(groups_in(planned.function, plan, context))
+    groups = list(groups_in(planned, context))
     for name, group, repeats in groups:
         plan = _chosen(plan, name, group, repeats, context, _of_shared_loops(name, group, groups, plan))
-    return PlannedFunction(planned.function, plan)
+    return replace(planned, plan=plan, groups={name: group for name, group, _ in groups})
 
 
-def groups_in(function: TensorFunction, plan: TilePlan, context: TensorContext) -> Iterator[tuple[str, KernelGroup, int]]:
+def groups_in(planned: PlannedFunction, context: TensorContext) -> Iterator[tuple[str, KernelGroup, int]]:
     """Yield the groups of a divided function with their names, and how often tasks of each run side by side, in program order."""
-    facts = group_facts(function, plan)
+    facts = group_facts(planned.function, planned.plan)
 
     def inside(body: Body, repeats: int) -> Iterator[tuple[str, KernelGroup, int]]:
-        for name, items in runs_of(body, facts.users):
-            if name:
-                group = group_of(items, facts)
-                assert group is not None, name
+        for name, group, items in groups_of(body, facts, planned.groups):
+            if group is not None:
                 yield name, group, repeats
             else:
                 for item in items:
@@ -53,7 +52,7 @@ def groups_in(function: TensorFunction, plan: TilePlan, context: TensorContext) 
                         assert isinstance(inner, flow.Sequence)
                         yield from inside(inner, repeats * turns)
 
-    yield from inside(function.body, 1)
+    yield from inside(planned.function.body, 1)
 
 
 def _of_shared_loops(name: str, group: KernelGroup, groups: Sequence[tuple[str, KernelGroup, int]], plan: TilePlan) -> dict[Dim, int]:

@@ -32,7 +32,6 @@ from pto_wsp.ir.tensor_function import (
     Operand,
     Put,
     Statement,
-    TensorFunction,
     TileCut,
     views_read,
 )
@@ -45,11 +44,10 @@ from pto_wsp.passes.tensor.axes import ARANGE, RANDOM, TAKE, AxisRole, Dim
 from pto_wsp.passes.tensor.carried import carried_ops
 from pto_wsp.passes.tensor.effects import highest_id
 from pto_wsp.passes.tensor.group_costs import axis_names, said_of
-from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk, group_of
-from pto_wsp.passes.tensor.partition import group_facts, runs_of
+from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk
+from pto_wsp.passes.tensor.partition import group_facts, groups_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.steps import steps_of
-from pto_wsp.passes.tensor.substitute import substituted
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
@@ -57,15 +55,16 @@ from pto_wsp.values import dataclass
 
 def cut_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function in tiled form: loops of tasks around the statements of each group."""
-    work = _Cutting(planned.function, planned.plan)
+    work = _Cutting(planned)
     return replace(planned, function=replace(planned.function, body=work.cut(planned.function.body)))
 
 
 class _Cutting:
-    def __init__(self, function: TensorFunction, plan: TilePlan) -> None:
-        self._plan = plan
-        self._facts = group_facts(function, plan)
-        self._next = highest_id(function)
+    def __init__(self, planned: PlannedFunction) -> None:
+        self._plan = planned.plan
+        self._facts = group_facts(planned.function, planned.plan)
+        self._known = planned.groups
+        self._next = highest_id(planned.function)
 
     def fresh(self) -> int:
         self._next += 1
@@ -73,13 +72,11 @@ class _Cutting:
 
     def cut(self, body: Body) -> Body:
         items: list[Item] = []
-        for name, run in runs_of(body, self._facts.users):
-            if not name:
+        for name, group, run in groups_of(body, self._facts, self._known):
+            if group is None:
                 items.extend(one if isinstance(one, flow.Do) else flow.with_bodies(one, self.cut) for one in run)
-                continue
-            group = group_of(run, self._facts)
-            assert group is not None, name
-            items.extend(_GroupCut(self, name, group, self._plan, self._facts.bounds).items())
+            else:
+                items.extend(_GroupCut(self, name, group, self._plan, self._facts.bounds).items())
         return replace(body, items=tuple(items))
 
 
@@ -122,7 +119,7 @@ class _GroupCut:
                                     found=str(said_of(plan, "inner", name, group, self._walked)),
                                     help="take the kernel apart: groups={...} names the values of each")
         self._now: dict[Dim, _AxisLoop] = {}
-        self._vars: dict[Dim, Var] = {}
+        self._vars: dict[Dim, Scalar] = {}      # of a loop of one turn: 0
         self._inner: dict[Dim, Var] = {}        # of the loops over steps of a tile
         self._tiles: dict[int, Array] = {}
         self._again = False
@@ -174,12 +171,13 @@ class _GroupCut:
         items: list[Item] = []
         for segment in self._segments[axis]:
             label = f"{self._names[axis]}_i" if not self._names[axis].isdigit() else f"{self._plain}_{self._names[axis]}"
-            self._now[axis], self._vars[axis] = segment, Var(label, self._cutting.fresh())
-            inside: Body = flow.Sequence(tuple(self._nested(axes[1:])))
+            var = Var(label, self._cutting.fresh())
+            self._now[axis], self._vars[axis] = segment, Const(0) if segment.count == Const(1) else var
+            inside = self._nested(axes[1:])
             if segment.count == Const(1):
-                items.extend(substituted(inside, {self._vars[axis]: Const(0)}).items)
+                items.extend(inside)
             elif segment.count != Const(0):
-                items.append(flow.Loop(self._vars[axis], Const(0), segment.count, Const(1), False, inside, BodyNote()))
+                items.append(flow.Loop(var, Const(0), segment.count, Const(1), False, flow.Sequence(tuple(inside)), BodyNote()))
         return items
 
     def _task(self) -> list[Item]:
@@ -350,7 +348,9 @@ class _GroupCut:
             else:
                 before.append(self._item(item))
         turn: Body = flow.Sequence(tuple(steps))
-        loop: Item = flow.Loop(self._vars[axis], Const(0), self._now[axis].count, Const(1), True, turn, BodyNote(self._name))
+        var = self._vars[axis]
+        assert isinstance(var, Var)
+        loop: Item = flow.Loop(var, Const(0), self._now[axis].count, Const(1), True, turn, BodyNote(self._name))
         return [*before, loop, *after]
 
     def _summed(self, statement: Apply) -> tuple[Item, list[Item], list[Item]]:

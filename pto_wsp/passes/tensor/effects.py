@@ -53,18 +53,20 @@ def views_of(statement: Statement) -> Iterator[ArrayView]:
         yield statement.target
 
 
-def scalars_of(statement: Statement) -> Iterator[Scalar]:
-    """Yield the scalars that a statement evaluates: indices, extents, numbers among its operands."""
+def scalars_of(statement: Statement) -> list[Scalar]:
+    """Return the scalars that a statement evaluates: indices, extents, numbers among its operands."""
+    found: list[Scalar] = []
     for view in views_of(statement):
         for step in view.steps:
-            yield from step_scalars(step)
+            found.extend(step_scalars(step))
     match statement:
         case Apply(_, operands):
-            yield from (operand for operand in operands if not isinstance(operand, ArrayView))
+            found.extend([operand for operand in operands if not isinstance(operand, ArrayView)])
         case Put(value=value) if not isinstance(value, ArrayView):
-            yield value
+            found.append(value)
     for array in arrays_defined(statement):
-        yield from array.shape
+        found.extend(array.shape)
+    return found
 
 
 def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:
@@ -93,12 +95,15 @@ def indices_in(scalars: Iterable[Scalar]) -> Iterator[tuple[Scalar, ...]]:
 
 
 def _elements_in(scalars: Iterable[Scalar]) -> Iterator[Element]:
-    rest: list[Scalar] = [one for one in scalars if not isinstance(one, Const | SymbolRef | Var)]
+    rest: list[Scalar] = [one for one in scalars if type(one) not in _WITHOUT_ELEMENTS]
     while rest:
         node = rest.pop()
         if isinstance(node, Element):
             yield node
-        rest.extend(scalar.children(node))
+        rest.extend([one for one in scalar.children(node) if type(one) not in _WITHOUT_ELEMENTS])
+
+
+_WITHOUT_ELEMENTS = frozenset({Const, SymbolRef, Var})
 
 
 def vars_in(scalars: Iterable[Scalar]) -> frozenset[Var]:
@@ -121,6 +126,11 @@ def effects_of(item: Item) -> Effects:
         shows = isinstance(inner, flow.Do) and isinstance(inner.leaf, Show)
         found |= Effects(frozenset(reads), frozenset(writes), frozenset(defines), shows)
     return found
+
+
+def arrays_written(item: Item) -> frozenset[int]:
+    """Return the ids of the arrays that an item writes to."""
+    return frozenset(leaf.target.array.id for leaf in flow.leaves(item) if isinstance(leaf, Put))
 
 
 def users_of(function: TensorFunction) -> dict[int, frozenset[int]]:

@@ -8,6 +8,7 @@ has the axis is computed step by step, and sums are carried from step to step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const
@@ -29,7 +30,7 @@ from pto_wsp.ir.tensor_function import (
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
+from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, statements_of
 from pto_wsp.passes.tensor.effects import elements_in, indices_in, is_move, scalars_of, vars_in, views_of
 from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.values import dataclass
@@ -42,7 +43,7 @@ class KernelGroup:
     """The statements of one kernel. `local`: ids of the arrays of its tasks alone. `outputs`: values that others read.
 
     `tiled`: the axes that tasks are cut along, in the order of the dimensions of the largest result. `whole`: all others.
-    `walked`: the axis that is walked in steps; None for none.
+    `walked`: the axis that is walked in steps; None for none. `statements`: those of the items, in program order.
     """
 
     items: tuple[Item, ...]
@@ -52,11 +53,8 @@ class KernelGroup:
     tiled: tuple[Dim, ...]
     whole: tuple[Dim, ...]
     walked: Dim | None
+    statements: tuple[Statement, ...]
 
-    @property
-    def statements(self) -> tuple[Statement, ...]:
-        """The statements in program order."""
-        return tuple(statements_of(self.items))
 
 _SHOWN = 64       # a print shows as many columns side by side
 
@@ -71,30 +69,52 @@ class GroupFacts:
     bounds: Mapping[str, int]
     again: frozenset[str] = frozenset()
     whole_values: bool = False
+    _statements: dict[int, StatementFacts] = field(default_factory=dict, compare=False, repr=False)      # by Python id, kept alive inside
+
+    def of(self, statement: Statement) -> StatementFacts:
+        """Return what a statement reads and makes, which is found once: a statement is looked at with each group that it may join."""
+        known = self._statements.get(id(statement))
+        if known is None:
+            written = (statement.target,) if isinstance(statement, Put) else ()
+            known = self._statements[id(statement)] = StatementFacts(
+                statement, tuple(views_read(statement)), arrays_defined(statement), written, elements_in(scalars_of(statement)))
+        return known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatementFacts:
+    """The views that a statement reads and writes, the arrays that it makes, and the arrays of which its scalars read elements."""
+
+    statement: Statement
+    reads: tuple[ArrayView, ...]
+    makes: tuple[Array, ...]
+    writes: tuple[ArrayView, ...]
+    elements: frozenset[int]
 
 
 def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
     """Return the group that items form; None if they cannot share a kernel."""
     users, bounds = facts.users, facts.bounds
-    statements = list(statements_of(items))
+    statements = tuple(statements_of(items))
     if any(map(is_move, statements)):
         return None
     own = frozenset(map(id, statements))
-    defined = defined_by(items)
+    found = [facts.of(statement) for statement in statements]
+    defined = {array.id: array for one in found for array in one.makes}
     values = {array.id for statement in statements if isinstance(statement, Apply) for array in statement.results}
     inside = frozenset(one for one in defined if one in values or users.get(one, frozenset()) <= own)
     outputs = tuple(array for one, array in defined.items() if one in values and not users.get(one, frozenset()) <= own)
-    if not _may_share(items, statements, inside) or (facts.whole_values and any(map(_takes_columns, _views_of(statements, inside)))):
+    if not _may_share(items, found, inside) or (facts.whole_values and any(map(_takes_columns, _views_of(statements, inside)))):
         return None
     try:
-        axes = Axes(items, inside)
+        axes = Axes(statements, inside)
         puts = [statement for statement in statements if isinstance(statement, Put) and statement.target.array.id not in inside]
         results = [*(axes.of_array(array) for array in outputs), *(_written(axes, put) for put in puts),
                    *(axes.of_view(statement.value) for statement in statements if isinstance(statement, Show))]
-        every = _all_axes(axes, statements)
+        every = _all_axes(axes, found)
     except Crooked:
         return None
-    if _turned_on_itself(axes, statements):
+    if _turned_on_itself(axes, found):
         return None
     free = {axis for axis in every if not axes.roles(axis) & {AxisRole.SUMMED, AxisRole.WHOLE}}
     if not results:
@@ -114,7 +134,7 @@ def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
         if len(unbounded) > 1 or not can_walk(axes, items, unbounded[0]):
             return None
         walked = unbounded[0]
-    return KernelGroup(tuple(items), axes, inside, outputs, tiled, whole, walked)
+    return KernelGroup(tuple(items), axes, inside, outputs, tiled, whole, walked, statements)
 
 
 def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:
@@ -152,8 +172,9 @@ def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
     return True
 
 
-def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: frozenset[int]) -> bool:
+def _may_share(items: Sequence[Item], found: Sequence[StatementFacts], inside: frozenset[int]) -> bool:
     """Tell whether memory is read and written in one way only, and nothing stands there that needs a task of its own."""
+    statements = [one.statement for one in found]
     if any(_is_rows_of(statement) for statement in statements) and len(statements) > 1:
         return False
     if any(isinstance(one, Put) and one.table is not None and one.target.array.id in inside for one in statements):
@@ -166,11 +187,12 @@ def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: f
         if alone or written.setdefault(statement.target.array.id, statement.target) != statement.target:
             return False
     through = {one.target.array.id for one in statements if isinstance(one, Put) and one.table is not None} - inside
-    for statement in statements:
+    for one in found:
+        statement = one.statement
         added = statement.target if isinstance(statement, Put) and statement.add else None      # read where it is written, in one step
-        if any(view.array.id in through or view != written.get(view.array.id, view) for view in views_read(statement) if view is not added):
+        if written and any(view.array.id in through or view != written.get(view.array.id, view) for view in one.reads if view is not added):
             return False
-        if elements_in(scalars_of(statement)) & (written.keys() | inside):
+        if one.elements and one.elements & (written.keys() | inside):
             return False
         if isinstance(statement, Make) and statement.array.id not in inside:
             return False
@@ -221,29 +243,26 @@ def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
     return True
 
 
-def _turned_on_itself(axes: Axes, statements: Iterable[Statement]) -> bool:
+def _turned_on_itself(axes: Axes, statements: Iterable[StatementFacts]) -> bool:
     """Tell whether one axis is two dimensions of a value, as of `n[:, None] < n`: a tile of it would be a block on the diagonal alone."""
-    for statement in statements:
-        views = [*views_read(statement), *(ArrayView(array) for array in arrays_defined(statement))]
-        if isinstance(statement, Put):
-            views.append(statement.target)
-        for view in views:
-            found = [axis for axis in axes.of_view(view) if axis is not None]
-            if len(set(found)) < len(found):
+    for one in statements:
+        for found in (*map(axes.of_view, one.reads), *map(axes.of_array, one.makes), *map(axes.of_view, one.writes)):
+            if len(found) > 1 and len(set(found)) < len(found) - max(0, found.count(None) - 1):
                 return True
     return False
 
 
-def _all_axes(axes: Axes, statements: Iterable[Statement]) -> tuple[Dim, ...]:
+def _all_axes(axes: Axes, found: Sequence[StatementFacts]) -> tuple[Dim, ...]:
     every: list[Dim | None] = []
-    for statement in statements:
-        for view in views_read(statement):
+    statements = [one.statement for one in found]
+    for one in found:
+        for view in one.reads:
             every.extend(axes.of_view(view))
-        if isinstance(statement, Put):
-            every.extend(_written(axes, statement))
-            if statement.table is not None:
-                every.extend(axes.of_view(statement.table))
-        for array in arrays_defined(statement):
+        if isinstance(one.statement, Put):
+            every.extend(_written(axes, one.statement))
+            if one.statement.table is not None:
+                every.extend(axes.of_view(one.statement.table))
+        for array in one.makes:
             every.extend(axes.of_array(array))
     through = {axes.of_view(statement.target)[0] for statement in statements if isinstance(statement, Put) and statement.table is not None}
     rows = {axes.of_view(view)[0] for statement in statements if isinstance(statement, Apply) and statement.op == TAKE

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 
 from pto_wsp.errors import InternalError, PlanConflictError, PlanNameError, UnboundedAxisError
 from pto_wsp.ir import flow
@@ -40,10 +41,10 @@ from pto_wsp.ir.view import Cut, Permute
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.again import again_in, computed_again
-from pto_wsp.passes.tensor.axes import Axes, defined_by, statements_of
+from pto_wsp.passes.tensor.axes import Axes, Dim, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
-from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, is_move, made_by, users_of, with_views
+from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, is_move, made_by, users_of, views_of, with_views
 from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
@@ -71,7 +72,7 @@ def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFuncti
         function = replace(function, body=computed_again(replace(function, body=body), planned.plan))
         work = _Partition(function, planned.plan, context, marked=True)
         body = work.divided(function.body)
-    return PlannedFunction(replace(function, body=body), work.plan)
+    return PlannedFunction(replace(function, body=body), work.plan, work.groups)
 
 
 def group_facts(function: TensorFunction, plan: TilePlan) -> GroupFacts:
@@ -164,6 +165,7 @@ class _Partition:
                  follow: bool = False) -> None:
         self.plan = plan
         self.made: dict[str, tuple[str, ...]] = {}
+        self.groups: dict[str, KernelGroup] = {}
         self._context = context
         self._users = users_of(function)
         self._bounds = bounds_of_symbols(function)
@@ -299,6 +301,10 @@ class _Partition:
             return False
         if not all(self._small(one, after) for one in before):
             return False
+        if all(isinstance(item, flow.Do) and isinstance(item.leaf, Apply) and
+               {axis for array in item.leaf.results for axis in after.axes.of_array(array)} <= {*after.tiled, after.walked, None}
+               for item in items) and (after.tiled or after.walked is not None):
+            return True       # whatever is cut where they stand alone is cut here
         alone = group_of(items, self._facts)
         return alone is None or self._small(alone, after)
 
@@ -309,9 +315,9 @@ class _Partition:
 
     def _small(self, before: KernelGroup, after: KernelGroup) -> bool:
         """Tell whether the axes that were cut before and are whole after have few elements; one that is walked now does not count."""
-        now = {after.axes.axis(axis, before.axes.extent(axis)) for axis in before.tiled} - {*after.tiled, after.walked}
-        asked = [said_of(self.plan, "tiles", "", before, axis) for axis in before.tiled
-                 if after.axes.axis(axis, before.axes.extent(axis)) in now] if now else []
+        became = _axes_in(after, before)
+        now = {became[axis] for axis in before.tiled if axis in became} - {*after.tiled, after.walked}
+        asked = [said_of(self.plan, "tiles", "", before, axis) for axis in before.tiled if became.get(axis) in now] if now else []
         if any(said is not None and said.by_hand for said in asked):
             return False              # a person has tiles of an axis that would be whole
         elements = 1
@@ -387,7 +393,7 @@ class _Partition:
         """Raise the error of a statement that no kernel can compute: an axis that must be whole has no bound."""
         assert isinstance(item, flow.Do)
         statement = item.leaf
-        axes = Axes((item,), frozenset(defined_by((item,))))
+        axes = Axes(statements_of((item,)), frozenset(defined_by((item,))))
         views = [*views_read(statement), *(ArrayView(array) for array in arrays_defined(statement))]
         for view in views:
             for axis, extent in zip(axes.of_view(view), view.shape, strict=True):
@@ -434,7 +440,9 @@ class _Partition:
         fills = part.asked.endswith(_FILL)      # of memory that another kernel writes under the same name
         self.made[name] = (name,) if fills else tuple((*values, *alone) or (last,))
         self.plan = self.plan.with_choice("groups", name, "", self.made[name], "")
-        return [_with_group(item, name) for item in part.items]
+        items = [_with_group(item, name) for item in part.items]
+        self.groups[name] = replace(part.group, items=tuple(items), statements=tuple(statements_of(items)))
+        return items
 
 
 def _producers(parts: Sequence[_Cluster], effects: Effects, asked: str) -> Iterator[frozenset[int]]:
@@ -462,6 +470,17 @@ def _stand_together(parts: Sequence[_Cluster], chosen: Sequence[int]) -> bool:
     """Tell whether clusters may stand at the place of the last of them: nothing between must follow one of them."""
     between = [part for index, part in enumerate(parts) if chosen[0] < index < chosen[-1] and index not in chosen]
     return not any(part.effects.must_follow(parts[index].effects) for part in between for index in chosen)
+
+
+def _axes_in(after: KernelGroup, before: KernelGroup) -> dict[Dim, Dim]:
+    """Return what the axes of a group are in a larger one that has all its statements."""
+    found: dict[Dim, Dim] = {}
+    for statement in before.statements:
+        pairs = [(before.axes.of_view(view), after.axes.of_view(view)) for view in views_of(statement)]
+        pairs += [(before.axes.of_array(array), after.axes.of_array(array)) for array in arrays_defined(statement)]
+        found.update((own, other) for axes, others in pairs for own, other in zip(axes, others, strict=True)
+                     if own is not None and other is not None)
+    return found
 
 
 _FILL = ".fill"
@@ -538,6 +557,20 @@ def _with_group(item: Item, name: str) -> Item:
         return replace(inside, items=tuple(map(mark, inside.items)))
 
     return mark(item)
+
+
+def groups_of(body: Body, facts: GroupFacts, known: Mapping[str, KernelGroup],
+              ) -> Iterator[tuple[str, KernelGroup | None, tuple[Item, ...]]]:
+    """Yield the runs of a body as `runs_of`, each with its group; None for what is no group's.
+
+    `known`: groups by name, each taken for a run of the very same items.
+    """
+    for name, items in runs_of(body, facts.users):
+        group = known.get(name)
+        if name and (group is None or len(group.items) != len(items) or not all(map(is_, group.items, items))):
+            group = group_of(items, facts)
+            assert group is not None, name
+        yield name, group, items
 
 
 def runs_of(body: Body, users: Mapping[int, frozenset[int]]) -> list[tuple[str, tuple[Item, ...]]]:

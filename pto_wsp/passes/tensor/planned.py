@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import Scalar, SymbolRef
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
+from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.values import dataclass
 
@@ -18,10 +20,14 @@ _WITHOUT_PARTS = ("pto",)      # buffers have no addresses there
 
 @dataclass(frozen=True, slots=True)
 class PlannedFunction:
-    """A function and its plan. Each pass returns a function of the same meaning, and the plan with the choices that it made."""
+    """A function and its plan. Each pass returns a function of the same meaning, and the plan with the choices that it made.
+
+    `groups`: what `partition` found out about the groups of its function, by name, for the passes behind it.
+    """
 
     function: TensorFunction
     plan: TilePlan
+    groups: Mapping[str, KernelGroup] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:

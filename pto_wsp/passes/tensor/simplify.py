@@ -21,7 +21,7 @@ from pto_wsp.ir.scalar import Const, Element, Scalar
 from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.tensors import FULL, entry_of
 from pto_wsp.ops.traits import Side
-from pto_wsp.passes.tensor.effects import effects_of, elements_in, scalars_of, views_of, with_views
+from pto_wsp.passes.tensor.effects import arrays_written, elements_in, scalars_of, views_of, with_views
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.passes.tensor.view_steps import composed
@@ -159,14 +159,14 @@ def _merged_body(body: t.Body, values: _Values) -> t.Body:
                 if kept is not None:
                     items.append(flow.Do(kept))
             case flow.Loop():
-                changed = effects_of(item).writes
+                changed = arrays_written(item)
                 values.write(changed)       # by an iteration before
                 inner = values.inside()
                 items.append(replace(item, start=_number(item.start, values), stop=_number(item.stop, values),
                                      step=_number(item.step, values), body=_merged_body(item.body, inner)))
                 values.write(changed)
             case flow.Choice(branches, otherwise):
-                changed = effects_of(item).writes
+                changed = arrays_written(item)
                 sides = tuple(replace(branch, condition=_number(branch.condition, values),
                                       body=_merged_body(branch.body, values.inside())) for branch in branches)
                 items.append(flow.Choice(sides, _merged_body(otherwise, values.inside())))
@@ -227,9 +227,11 @@ def _number(node: Scalar, values: _Values) -> Scalar:
 
 
 def _reading(statement: t.Statement, values: _Values) -> t.Statement:
-    body = with_scalars(flow.Sequence((flow.Do(statement),)), lambda node: _number(node, values))
-    (item,) = body.items
-    changed = item.leaf if isinstance(item, flow.Do) else statement
+    changed = statement
+    if values.elements & values.known.keys():
+        (item,) = with_scalars(flow.Sequence((flow.Do(statement),)), lambda node: _number(node, values)).items
+        assert isinstance(item, flow.Do)
+        changed = item.leaf
     return with_views(changed, lambda view: _read(view, values))
 
 
