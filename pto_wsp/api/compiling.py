@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from pto_wsp import doors
 from pto_wsp.api.bindings import sizes_of
@@ -61,6 +61,7 @@ class Wishes(TypedDict):
     strict: object
     passes: object
     options: Mapping[str, object]
+    texts: NotRequired[Mapping[str, str]]      # files that dump=True writes beside those of the target
 
 
 def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, ranks: OverRanks | None = None,

@@ -210,8 +210,8 @@ class JitFunction(doors.Displayed, Generic[Result]):
         else:
             empty = lowering.empty_plan(function, arch, target, sizes)
             planned = lowering.with_passes(function, empty if plan is None else plan, context, passes)
-        steps = lowering.steps_of(function, planned.plan, context) if dump else ()
-        workload = lowering.workload_of(planned, context, {**_given_tensors(tensors), **self._out_tensors(traced.function, out)}, steps)
+        given = {**_given_tensors(tensors), **self._out_tensors(traced.function, out)}
+        workload = lowering.workload_of(function, planned, context, given, dump)
         return workload if self.options.schedule is None else workload.under(self.options.schedule)
 
     def _out_tensors(self, function: TensorFunction, out: object) -> dict[str, Tensor]:

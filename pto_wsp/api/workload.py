@@ -250,7 +250,7 @@ class Workload(Scheduled, doors.Displayed):
         ranks = None if comm is None else OverRanks(comm, peer_timeout, self.mesh, {move.span: move.name for move in self._moves})
         try:
             return compile_program(self._canonical, self._tensors, self.schedule, ranks, target=target, arch=arch, strict=strict,
-                                   passes=passes, options=options)
+                                   passes=passes, options=options, texts=self._texts() if options.get("dump") is True else {})
         except RecursionError as problem:
             raise _too_deep(f"compiling workload `{self.name}`", problem) from None
 
@@ -269,6 +269,10 @@ class Workload(Scheduled, doors.Displayed):
                                  passes=passes, options=options)
         except RecursionError as problem:
             raise _too_deep(f"lowering workload `{self.name}`", problem) from None
+
+    def _texts(self) -> Mapping[str, str]:
+        """Return what dump=True writes of the levels above this one, by file."""
+        return {}
 
     def _refuse_parts(self) -> None:
         """Check that the workload is not a part of another one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Asked:
     arrays: Mapping[int, np.ndarray]
     intermediates: frozenset[int] = frozenset()
     unsized: frozenset[int] = frozenset()
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def compile_workload(asked: Asked) -> Compiled:
@@ -92,7 +93,8 @@ def _request(asked: Asked, target: Target, started: float, until: str | None = N
     recorded = check_directives(asked.schedule, target.name, strict=bool(asked.strict))
     return CompileRequest(target=target.name, workload=asked.workload, schedule=asked.schedule,
                           enforced=enforced_part(asked.schedule, target.name), recorded=recorded, arch=arch, options=options,
-                          arrays=asked.arrays, intermediates=asked.intermediates, unsized=asked.unsized, runner=runner, started=started)
+                          arrays=asked.arrays, intermediates=asked.intermediates, unsized=asked.unsized, runner=runner,
+                          texts=asked.texts, dumps=dict(asked.texts), started=started)
 
 
 def _refuse_mesh(workload: wl.Workload, target: str) -> None:

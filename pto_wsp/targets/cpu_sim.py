@@ -128,7 +128,7 @@ def _cache_bytes(options: CompileOptions) -> int | None:
 def _key(request: CompileRequest, plan: TaskPlan) -> str:
     """Everything that an artifact is made from with the package's own passes, and what makes it."""
     parts = (plan_digest(plan), request.schedule.model_dump_json(), request.arch.model_dump_json(), repr(request.recorded),
-             "dump" if request.dumps else "", machine_key(request.options.portable),
+             f"dump {sorted(request.texts.items())}" if request.dumps else "", machine_key(request.options.portable),
              "check_finite" if request.options.check_finite else "", package_key(), *sorted(request.runner.left_out))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

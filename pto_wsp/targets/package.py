@@ -163,7 +163,7 @@ def _package(request: CompileRequest, made: Planned, plan: TaskPlan, spell: Spel
 def _key(request: CompileRequest, plan: TaskPlan, steering: Mapping[int, np.ndarray]) -> str:
     """Everything that a package is made from with the package's own passes, and what makes it."""
     parts = (plan_digest(plan), request.schedule.model_dump_json(), request.arch.model_dump_json(), request.target, repr(request.recorded),
-             "dump" if request.dumps else "", request.options.options.model_dump_json(), package_key(),
+             f"dump {sorted(request.texts.items())}" if request.dumps else "", request.options.options.model_dump_json(), package_key(),
              *(f"{number} {data.dtype} {data.shape} {hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()}"
                for number, data in sorted(steering.items())), *sorted(request.runner.left_out))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -50,3 +50,41 @@ def test_without_dump_nothing_is_kept(tmp_path: Path) -> None:
     assert workload.steps == ()
     with pytest.raises(PtoError, match="no passes were kept"):
         workload.dump(tmp_path)
+
+
+def test_compile_with_dump_writes_the_tensor_level_beside_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    plan = rmsnorm_linear.plan()
+    workload = rmsnorm_linear.lower(plan)
+    plain = workload.compile()
+    program = workload.compile(dump=True)
+    level = program.artifact_dir / "ir" / "0_tensor"
+    kept = rmsnorm_linear.lower(plan, dump=True)
+    assert not (plain.artifact_dir / "ir" / "0_tensor").exists()
+    assert (level / "plan.txt").read_text() == f"{plan}\n"
+    for number, name in enumerate(("trace", *(step.name for step in kept.steps))):
+        wanted = kept.changes("trace", name)
+        found = (level / f"{number:02}_{name}.txt").read_text()
+        assert (found == (level / "00_trace.txt").read_text()) == (wanted == ""), name
+    assert (level / "00_trace.txt").read_text().strip() == str(rmsnorm_linear.trace()).strip()
+    assert [*(program.artifact_dir / "ir").glob("00_before_*.wsp")]
+
+
+def test_calls_with_dump_write_the_tensor_level(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    dumping = rmsnorm_linear.using(dump=True)
+    x, g, w = np.ones((3, 64), np.float32), np.ones(64, np.float32), np.ones((64, 96), np.float32)
+    dumping(x, g, w)
+    (call,) = dumping.compiled
+    level = call.program.artifact_dir / "ir" / "0_tensor"
+    assert (level / "plan.txt").read_text() == f"{call.plan}\n"
+    assert "out[t, 96] f32 = undefined" in (level / "08_cut_tiles.txt").read_text()
+
+
+def test_artifacts_with_other_plans_of_the_tensor_level_are_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    plan = rmsnorm_linear.plan(arch="ascend_910b")
+    by_hand = plan.but(tiles={"out": {"t": next(entry.first for entry in plan.entries if entry.place == ("tiles", "out", "t"))}})
+    assert by_hand == plan and str(by_hand) != str(plan)       # the same tasks, for another reason
+    folders = {rmsnorm_linear.lower(one).compile(dump=True).artifact_dir for one in (plan, by_hand)}
+    assert len(folders) == 2

@@ -154,7 +154,7 @@ class KnownFunctions:
         refuse_compiling(function.name, ", ".join(types))
         planned = lowering.plan_of(function, plan, arch, self._options.target, {}, None, ranks)
         linked = arch if arch.links is not None or self._options.arch is not None else builtin_arch("unit")     # a host says no links
-        program, emitted = lowering.program_of(planned, self._options, linked, ranks)
+        program, emitted = lowering.program_of(function, planned, self._options, linked, ranks)
         self._compiled[f"over ranks {len(self._compiled)}"] = CompiledCall(types, self._options.target, arch.name, planned.plan, program)
         results = tuple(RankResult(name, ranks.whole[view.array.id].shape, view.dtype, ranks.whole[view.array.id].layout)
                         for name, view in zip(emitted.results, function.results, strict=True))
@@ -245,7 +245,7 @@ def _compiled(function: TensorFunction, plan: TilePlan | None, options: JitOptio
     tunables = () if plan is None else tuple(entry.name for entry in plan.entries if entry.key == "tunables")
     traces = lowering.Traces(tunables, lambda _: function)       # it was traced with the plan's values
     planned = lowering.plan_of(function, plan, arch, options.target, {} if plan is None else dict(plan.sizes), traces)
-    program, emitted = lowering.program_of(planned, options, arch)
+    program, emitted = lowering.program_of(function, planned, options, arch)
     names = (symbol.name for symbol in (*emitted.symbols, *emitted.scalars))
     return KnownProgram(ProgramRuns(program), planned.plan, emitted.parameters, emitted.results,
                         tuple(zip(names, emitted.namespace["symbols"](), strict=True)))

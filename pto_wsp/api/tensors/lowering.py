@@ -8,7 +8,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from pto_wsp.api.program import Program
 from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
@@ -196,19 +197,26 @@ def steps_of(function: TensorFunction, plan: TilePlan, context: TensorContext) -
     return tuple(runner.ran)
 
 
-def workload_of(planned: PlannedFunction, context: TensorContext, tensors: Mapping[str, Tensor],
-                steps: tuple[PassRun, ...] = ()) -> TensorWorkload:
-    """Return a function in tiled form as a workload on tensors, by the paths of parameters and the names of results."""
+def workload_of(function: TensorFunction, planned: PlannedFunction, context: TensorContext, tensors: Mapping[str, Tensor],
+                dump: bool = False) -> TensorWorkload:
+    """Return a function, which is `planned` in tiled form, as a workload on tensors, by the paths of parameters and the names of results.
+
+    `dump`: keep what each pass does.
+    """
     emitted = emit(planned, context)
-    return TensorWorkload.of(emitted.workload(tensors), emitted.source, planned.plan, covered(planned.function), steps)
+    again = partial(steps_of, function, planned.plan, context)
+    return TensorWorkload.of(emitted.workload(tensors), emitted.source, planned.plan, covered(planned.function), again,
+                             again() if dump else ())
 
 
-def program_of(planned: PlannedFunction, options: JitOptions, arch: Arch,
+def program_of(function: TensorFunction, planned: PlannedFunction, options: JitOptions, arch: Arch,
                ranks: LocalArrays | None = None) -> tuple[Program, EmittedModule]:
-    """Return the program of a function in tiled form, whose arrays and sizes each run binds."""
-    covered(planned.function)
-    emitted = emit(planned, context_of(arch, options.target, {}, ranks))
-    workload = emitted.workload()
+    """Return the program of a function, which is `planned` in tiled form; each run binds its arrays and sizes."""
+    checks = covered(planned.function)
+    context = context_of(arch, options.target, {}, ranks)
+    emitted = emit(planned, context)
+    again = partial(steps_of, function, planned.plan, context)
+    workload: Any = TensorWorkload.of(emitted.workload(), emitted.source, planned.plan, checks, again)
     if options.schedule is not None:
         workload = workload.under(options.schedule)
     program: Program = workload.compile(options.target or DEFAULT_TARGET, arch=arch, **options.rest)

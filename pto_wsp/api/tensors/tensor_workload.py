@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from difflib import unified_diff
 from os import PathLike
 from pathlib import Path
@@ -30,16 +31,21 @@ class TensorWorkload(Workload):
     `checks`: whether what is read of `tt.empty`, of memory between kernels and of results was written before, with a line for each.
     """
 
-    __slots__ = ("_source_text", "checks", "plan", "steps")
+    __slots__ = ("_source_text", "_steps_again", "checks", "plan", "steps")
 
     _source_text: str
+    _steps_again: Callable[[], tuple[PassRun, ...]]
     checks: CheckList
     plan: TilePlan
     steps: tuple[PassRun, ...]
 
     @classmethod
-    def of(cls, workload: Workload, source: str, plan: TilePlan, checks: CheckList, steps: tuple[PassRun, ...] = ()) -> TensorWorkload:
-        """Return a workload that keeps its source text, its plan, and the verdicts on its writes."""
+    def of(cls, workload: Workload, source: str, plan: TilePlan, checks: CheckList, steps_again: Callable[[], tuple[PassRun, ...]],
+           steps: tuple[PassRun, ...] = ()) -> TensorWorkload:
+        """Return a workload that keeps its source text, its plan, and the verdicts on its writes.
+
+        `steps_again`: runs the passes of the tensor level once more, for `compile(dump=True)`.
+        """
         made = cls.__new__(cls)
         for name in Workload.__slots__:
             setattr(made, name, getattr(workload, name))
@@ -47,6 +53,7 @@ class TensorWorkload(Workload):
         made._source_text = DisplayedText(source)
         made.plan = plan
         made.checks = checks
+        made._steps_again = steps_again
         made.steps = steps
         return made
 
@@ -64,13 +71,9 @@ class TensorWorkload(Workload):
         if not self.steps:
             raise CompileOptionError("no passes were kept to dump", here(), help="f.lower(plan, dump=True).dump(folder)")
         root = Path(folder) / "ir"
-        files = {"0_tensor/plan.txt": str(self.plan), "0_tensor/passes.txt": "\n".join(
-            f"{step.name:18}{step.seconds * 1e3:9.2f} ms  {'changed' if step.changed else ''}".rstrip() for step in self.steps)}
-        text = next((step.before for step in self.steps if step.changed), "")
-        files["0_tensor/00_trace.txt"] = text
-        for number, step in enumerate(self.steps, 1):
-            text = step.after or text
-            files[f"0_tensor/{number:02}_{step.name}.txt"] = text
+        files = {"0_tensor/passes.txt": "\n".join(
+            f"{step.name:18}{step.seconds * 1e3:9.2f} ms  {'changed' if step.changed else ''}".rstrip() for step in self.steps),
+            **self._tensor_level(self.steps)}
         tasks = self.lower(until=_LAST)
         for plan in tasks.irs:
             assert isinstance(plan, TaskPlan)
@@ -82,6 +85,19 @@ class TensorWorkload(Workload):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content.rstrip("\n") + "\n", encoding="utf-8")
         return root
+
+    def _tensor_level(self, steps: tuple[PassRun, ...]) -> dict[str, str]:
+        """Return the plan, and the function behind each pass, by file."""
+        text = next((step.before for step in steps if step.changed), "")
+        files = {"0_tensor/plan.txt": str(self.plan), "0_tensor/00_trace.txt": text}
+        for number, step in enumerate(steps, 1):
+            text = step.after or text
+            files[f"0_tensor/{number:02}_{step.name}.txt"] = text
+        return files
+
+    def _texts(self) -> Mapping[str, str]:
+        level = self._tensor_level(self.steps or self._steps_again())
+        return {f"ir/{name}": text.rstrip("\n") + "\n" for name, text in level.items()}
 
     def changes(self, before: str, after: str) -> str:
         """Return a unified diff of the function from behind one pass to behind another; "trace" is in front of all.
@@ -100,4 +116,4 @@ class TensorWorkload(Workload):
         return DisplayedText("\n".join(lines))
 
     def _scheduled(self, schedule: Schedule) -> TensorWorkload:
-        return TensorWorkload.of(super()._scheduled(schedule), self._source_text, self.plan, self.checks, self.steps)
+        return TensorWorkload.of(super()._scheduled(schedule), self._source_text, self.plan, self.checks, self._steps_again, self.steps)

@@ -294,7 +294,7 @@ def live_arrays(function: t.TensorFunction) -> frozenset[int]:
         live |= more
 
 
-def _step_scalars(view: t.ArrayView) -> Iterator[Scalar]:
+def _step_scalars(view: t.ArrayView) -> list[Scalar]:
     return scalars_of(t.Show("", view))
 
 

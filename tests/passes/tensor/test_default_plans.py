@@ -12,6 +12,7 @@ import pytest
 from pto_wsp import DType, Tensor, jit, tt
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.tt.library import rms_norm, softmax
+from tests.examples.tensors import EXAMPLES
 
 F32 = DType.F32
 
@@ -65,3 +66,9 @@ def test_whole_axes_stand_in_the_order_of_their_appearance() -> None:
             return np.sum(a, axis=1) + np.sum(b, axis=1) + np.sum(c, axis=1) + np.sum(d, axis=1) + np.sum(e, axis=1)
 
     assert sums.plan().costs[0].whole == ("a:1", "b:1", "c:1", "d:1")      # the longest sum may be walked
+
+
+def test_an_update_of_state_in_a_loop_of_tasks_is_one_kernel() -> None:
+    """acc[:] = acc * fade + weight @ v[...]: the copy into the state is no kernel of its own, which would read memory again."""
+    groups = EXAMPLES["paged_attention"].function.plan(arch="ascend_910b").group_names
+    assert "acc" in groups and "acc.add" not in groups, groups
