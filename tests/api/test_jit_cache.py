@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, PtoError, Tensor, TilePlan, jit
+from tests.caches import with_runtime
 
 F32, F16 = DType.F32, DType.F16
 SCRIPT = '''
@@ -40,7 +41,7 @@ def run(script: str, how: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_new_process_finds_what_another_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     script = SCRIPT.replace("FACTOR", "2.0")
     first, second = run(script, "first"), run(script, "again")
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
@@ -51,7 +52,7 @@ def test_a_new_process_finds_what_another_compiled(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.slow
 def test_a_damaged_record_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     script = SCRIPT.replace("FACTOR", "2.0")
     assert run(script, "first").returncode == 0
     of_trace, of_program = sorted((tmp_path / "records").iterdir(), key=lambda record: record.stat().st_size)[-2:]

@@ -127,9 +127,10 @@ BUILDS = [pytest.param(flag, feature, id=flag) for flag, feature in (
 def test_builds_without_a_feature_have_the_same_bits(flags: str, feature: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if feature not in FEATURES:
         pytest.skip(f"this CPU has no {feature}")
-    without_fma = feature == "fma"
-    names = EVERYWHERE if without_fma else {**EVERYWHERE, **WITH_FMA}
-    dtypes = [I8, I32] if without_fma else [I8, I32, F32, F64, F16]
+    names, dtypes = {
+        "fma": (EVERYWHERE, [I8, I32]),
+        "avx512_bf16": ({"bf16": EVERYWHERE["bf16"]}, [F32]),       # it has instructions for bf16 only
+    }.get(feature, ({**EVERYWHERE, **WITH_FMA}, [I8, I32, F32, F64, F16]))
     calls = calls_of(names, dtypes)
     monkeypatch.setenv("CC", "gcc")
     here = outcomes(calls)

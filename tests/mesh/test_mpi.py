@@ -44,9 +44,9 @@ def fault(what: str, n: int = 2) -> tuple[int, str, float]:
 
 
 def test_generated_moves_are_numpys() -> None:
-    code, text, _ = run(4, "-m", "mpi4py", "tests/mesh/over_mpi/moves.py", "24")
+    code, text, _ = run(4, "-m", "mpi4py", "tests/mesh/over_mpi/moves.py", "12")
     assert code == 0, text
-    assert all(f"rank {rank}: 24 moves" in text for rank in range(4)), text
+    assert all(f"rank {rank}: 12 moves" in text for rank in range(4)), text
 
 
 @pytest.mark.parametrize("n", [2, 3])

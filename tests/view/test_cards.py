@@ -302,9 +302,9 @@ def test_a_view_takes_milliseconds() -> None:
     html_of(trace_card(trace))      # templates are compiled once
     took = []
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = time.process_time()
         html_of(trace_card(trace))
-        took.append(time.perf_counter() - begin)
+        took.append(time.process_time() - begin)
     assert min(took) < 1.0, "a view that walks tasks one by one takes seconds"
 
 

@@ -192,9 +192,9 @@ def test_long_runs_stay_small(n: int, said: str) -> None:
 
     trace = (long() if n > 64 else counting(n)).dispatch(DispatchPolicy.round_robin(8)).compile().run().trace
     run_grids(trace)
-    begin = time.perf_counter()
+    begin = time.process_time()
     (grid,) = run_grids(trace)
-    took = time.perf_counter() - begin
+    took = time.process_time() - begin
     assert said in grid.note or "of the first" in grid.note
     assert sum(len(panel.cells) for panel in grid.panels) <= MOST_CELLS
     assert len(html_of(trace.card)) < 100_000

@@ -204,9 +204,9 @@ def test_cards_of_kernels_are_small_quick_and_read_back() -> None:
         html = html_of(card)
         text_of(html)
         assert len(html) < 20_000
-    begin = time.perf_counter()
+    begin = time.process_time()
     html_of(norm.card)
-    assert time.perf_counter() - begin < 1.0     # 10 ms; a slow machine is no failure
+    assert time.process_time() - begin < 1.0     # 10 ms; a slow machine is no failure
     assert "text/html" in norm.card._repr_mimebundle_() and repr(norm.card).startswith("Card(norm · Kernel")
 
 

@@ -111,9 +111,9 @@ def test_other_shapes_and_dtypes(data: Any) -> None:
                                   np.broadcast_to(np.zeros((), np.float32), (1 << 14, 1 << 14))], ids=["rows", "columns", "one element"])
 def test_large_tensors_are_sampled(data: Any) -> None:
     x = Tensor(data)
-    begin = time.perf_counter()
+    begin = time.process_time()
     said = facts(x)
-    assert time.perf_counter() - begin < 1.0      # 20 ms
+    assert time.process_time() - begin < 1.0      # 20 ms
     assert "in a sample of " in said["values"] and said["NaN"].startswith("none, in a sample of ")
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
-import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Out, Tensor, Tile, kernel, pto
@@ -209,14 +206,9 @@ def test_arch_without_numbers_is_ranked_by_capacity() -> None:
     assert ranking.chosen.tiles == {"t": 8} and ranking.refused.limit_bytes == 262144
 
 
-def test_a_group_is_ranked_within_two_milliseconds() -> None:
-    group = matmul(1024, 6144, 4096)
-    best = np.inf
-    for _ in range(20):
-        begin = perf_counter()
-        rank_tiles(*group, ASCEND)
-        best = min(best, perf_counter() - begin)
-    assert best < 2e-3
+def test_a_large_group_has_about_a_thousand_candidates() -> None:
+    """A plan weighs each of them, in a microsecond or two: ten times as many would be felt at every first call."""
+    assert 100 < rank_tiles(*matmul(1024, 6144, 4096), ASCEND).n_candidates < 1100
 
 
 def test_tasks_that_stand_side_by_side_in_loops_around_count() -> None:
