@@ -33,8 +33,8 @@ class CompileRequest:
 
     `enforced`: the part of the schedule that the target enforces; `recorded`: the directives that it does not enforce; `arrays`: the data
     of tensors that the workload was written with, by the id of their TensorRef; `intermediates`: the ids of tensors that hold results
-    between tasks; `unsized`: the ids of tensors whose shape is known only in a run; `runner`: runs all passes; `texts`: the levels above, by
-    file, for dump=True; `dumps`: these and the texts of passes; `started`: the time when compile() began, in seconds.
+    between tasks; `unsized`: the ids of tensors whose shape is known only in a run; `runner`: runs all passes; `texts`: the levels above,
+    by file, for dump=True; `dumps`: these and the texts of passes; `started`: the time when compile() began, in seconds.
     """
 
     target: str
