@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, PtoError, Tensor, jit
+from tests.caches import with_runtime
 
 F32 = DType.F32
 
@@ -53,7 +54,7 @@ def test_without_dump_nothing_is_kept(tmp_path: Path) -> None:
 
 
 def test_compile_with_dump_writes_the_tensor_level_beside_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     plan = rmsnorm_linear.plan()
     workload = rmsnorm_linear.lower(plan)
     plain = workload.compile()
@@ -71,7 +72,7 @@ def test_compile_with_dump_writes_the_tensor_level_beside_the_others(monkeypatch
 
 
 def test_calls_with_dump_write_the_tensor_level(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     dumping = rmsnorm_linear.using(dump=True)
     x, g, w = np.ones((3, 64), np.float32), np.ones(64, np.float32), np.ones((64, 96), np.float32)
     dumping(x, g, w)
@@ -82,7 +83,7 @@ def test_calls_with_dump_write_the_tensor_level(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_artifacts_with_other_plans_of_the_tensor_level_are_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     plan = rmsnorm_linear.plan(arch="ascend_910b")
     by_hand = plan.but(tiles={"out": {"t": next(entry.first for entry in plan.entries if entry.place == ("tiles", "out", "t"))}})
     assert by_hand == plan and str(by_hand) != str(plan)       # the same tasks, for another reason

@@ -78,9 +78,10 @@ def test_many_programs_that_are_dropped_leave_few_maps(tmp_path: Path, monkeypat
     assert max(counts[6:]) == counts[6] and np.diff(counts[6:]).max() == 0
 
 
-@pytest.mark.parametrize("last", ["", *(pytest.param(text, marks=pytest.mark.slow) for text in (
-    "import gc; gc.disable(); loop = [program]; loop.append(loop); del program",
-    "import threading\nran = lambda: [program.run() for _ in range(99)]\nthreading.Thread(target=ran, daemon=True).start()"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("last", [
+    "", "import gc; gc.disable(); loop = [program]; loop.append(loop); del program",
+    "import threading\nran = lambda: [program.run() for _ in range(99)]\nthreading.Thread(target=ran, daemon=True).start()"])
 def test_a_process_ends_well_with_programs_that_are_still_there(last: str, tmp_path: Path) -> None:
     model = tmp_path / "model.py"
     model.write_text(f"{SCRIPT}\n{last}\n")

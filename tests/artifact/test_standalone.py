@@ -101,6 +101,7 @@ def test_extents_and_numbers_are_arguments(built: Path, tmp_path: Path) -> None:
     assert (np.fromfile(tmp_path / "out.raw", np.float32).reshape(6, 4, 8) == expected(2.0, 3)).all()
 
 
+@pytest.mark.slow
 def test_the_seed_decides_what_is_in_tensors_without_files(built: Path, tmp_path: Path) -> None:
     one, again, other = (command(built, "--set", "scale=1", "--seed", seed, "--out", f"X={tmp_path}/{k}")
                          for k, seed in enumerate(("7", "7", "8")))

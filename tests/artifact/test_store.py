@@ -141,7 +141,8 @@ def test_a_name_of_any_length_is_a_folder() -> None:
     assert found is not None and found[0].parent == store.cache_root() / "artifacts" and found[0].name.startswith("___longlong")
 
 
-@pytest.mark.parametrize("what", ["a program", pytest.param("the runtime library too", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["a program", "the runtime library too"])
 def test_processes_that_build_at_the_same_time_all_work(tmp_path: Path, what: str) -> None:
     script = tmp_path / "model.py"
     script.write_text(SCRIPT)

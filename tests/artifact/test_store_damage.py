@@ -90,7 +90,8 @@ def test_many_damages_to_what_is_built_again(filled: FilledStore, tmp_path: Path
     check(filled, random.Random(7).sample(cases, 30), tmp_path, forgotten=True)
 
 
-@pytest.mark.parametrize("name", ["half", *(pytest.param(name, marks=pytest.mark.slow) for name in ("remove", "pipe"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["half", "remove", "pipe"])
 def test_a_library_that_no_key_leads_to_is_not_trusted(name: str, filled: FilledStore, tmp_path: Path) -> None:
     libraries = [entry for entry in filled.entries() if entry.endswith(".so")]
     assert len(libraries) == 2

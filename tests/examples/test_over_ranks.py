@@ -38,7 +38,7 @@ def ended(example: Any, *words: str) -> int:
         return int(sys.modules["over_ranks"].main(example, "An example."))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @every_script
 def test_an_example_prints_what_its_page_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(load(name)["EXAMPLE"]) == 0

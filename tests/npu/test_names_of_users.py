@@ -43,7 +43,8 @@ def hostile() -> Workload:
     return aicpu_orchestration_entry()
 
 
-@pytest.mark.parametrize(("family", "arch"), [pytest.param("a2a3", "ascend_910b", marks=pytest.mark.slow), ("a5", "ascend_950")])
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "arch"), [("a2a3", "ascend_910b"), ("a5", "ascend_950")])
 def test_no_name_of_a_user_meets_another(family: str, arch: str) -> None:
     package = hostile().compile(target="ascend_npu", arch=arch).artifact_dir
     outcome = check_package(package, family)
