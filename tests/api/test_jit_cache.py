@@ -86,7 +86,7 @@ for what in (program.plan, program.compiled.workload, program.checks, program.ma
 
 @pytest.mark.slow
 def test_all_that_a_run_does_without_is_read_when_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     first, again = (subprocess.run([sys.executable, "-c", LOOKS], text=True, capture_output=True, check=True).stdout for _ in range(2))
     assert again == first and "y: Tile" in first and "T=" not in first
 
