@@ -1,4 +1,4 @@
-"""The files of `python -m pytest -m quick`: about a minute on two cores, and a look at every stage. Their slow tests stay out."""
+"""The files of `python -m pytest -m quick`: about half a minute, and a look at every stage. Their slow tests stay out."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def kernel_of(change: Change, dtype: DType) -> Kernel:
     return changed
 
 
-@pytest.mark.parametrize("dtype", [pytest.param(F32, marks=pytest.mark.slow), DType.BF16, pytest.param(DType.I8, marks=pytest.mark.slow)],
-                         ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [F32, DType.BF16, DType.I8], ids=str)
 def test_parts_are_written_in_order(dtype: DType) -> None:
     x = X.astype(dtype.np)
     for change in CHANGES:
