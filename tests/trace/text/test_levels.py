@@ -83,6 +83,7 @@ def everything() -> Workload:
         slot_set_u64(2, n * 3 - 1)
         add(plain.reshape(2, 2, 32)[0, :, 8:16], maximum(n // 2, lens[2]), Y[2], after=[first])
         made = Tensor.empty((2, 8), F32)
+        add(Y[2], 1, made)
         add(made, n % 3, Y[3].clip(2, 8))
 
     return many()
