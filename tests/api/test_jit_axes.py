@@ -78,3 +78,19 @@ def test_pages_of_several_heads_make_a_package() -> None:
     program = decode.lower(q=Tensor(heads[0]), k_pages=Tensor(pages[0]), v_pages=Tensor(pages[1]), table=Tensor(table),
                            lengths=Tensor(lengths), out=Tensor(heads[1])).compile("ascend_npu", arch="ascend_910b")
     assert (program.artifact_dir / "kernel_config.py").is_file()
+
+
+@jit
+def sums_between(x: Tensor["a", 3, "b", 4, "c", F32], y: Tensor["a", "b", "c", F32]):
+    return (np.mean(x * x, axis=(0, 2, 4)), np.max(x, axis=(1, 3)), np.sum(x, axis=(2, 3, 4), keepdims=True), np.sum(np.exp(y) * 2, axis=1))
+
+
+@pytest.mark.parametrize("target", ["interp", pytest.param("cpu_sim", marks=pytest.mark.slow)])
+def test_sums_of_symbols_between_others_mean_what_numpy_means(target: str) -> None:
+    for a, b, c in ((2, 3, 4), (1, 1, 1), (3, 5, 17)):
+        rng = np.random.default_rng(a)
+        x, y = rng.standard_normal((a, 3, b, 4, c), np.float32), rng.standard_normal((a, b, c), np.float32)
+        wide, deep = x.astype(np.float64), y.astype(np.float64)
+        wanted = ((wide * wide).mean((0, 2, 4)), wide.max((1, 3)), wide.sum((2, 3, 4), keepdims=True), np.exp(deep).sum(1) * 2)
+        for one, other in zip(sums_between.using(target=target)(x, y), wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Injective, InOut, Scalar, Tensor, jit, tt
+from pto_wsp import DType, Injective, InOut, Monotone, Scalar, Tensor, jit, tt
 from pto_wsp.errors import PtoError
 
 F32, I32 = DType.F32, DType.I32
@@ -114,3 +114,51 @@ def test_a_cache_is_written_from_where_a_scalar_says(target: str) -> None:
         check((appended.using(target=target)(k, cache, past), cache), wanted[:, :past + c].sum(1), wanted)
     with pytest.raises(PtoError, match="assumes"):
         appended.using(target=target)(draw(1, 2, 4), draw(1, 3, 4), 2)
+
+
+@jit
+def peaks(x: Tensor["t", 8, F32], starts: Monotone[Tensor["b", I32]]):
+    out = tt.zeros((starts.shape[0] - 1, 8))
+    for b in tt.each(starts.shape[0] - 1):
+        out[b] = np.max(x[starts[b]:starts[b + 1]], axis=0)
+    return out
+
+
+@jit
+def peaks_of_groups(x: Tensor["t", 8, F32], group: Tensor["t", I32]):
+    out, rows = tt.zeros((3, 8)), tt.rows_of(group, 3)
+    for e in tt.each(3):
+        out[e] = np.argmax(x[rows[e]][:4], axis=0).astype(F32)
+    return out
+
+
+@jit
+def attended(x: Tensor["t", 8, F32], starts: Monotone[Tensor["b", I32]]):
+    out = tt.zeros(x.shape)
+    for b in tt.each(starts.shape[0] - 1):
+        rows = x[starts[b]:starts[b + 1]]
+        out[starts[b]:starts[b + 1]] = rows - np.max(rows @ rows.T, axis=1, keepdims=True)
+    return out
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_task_needs_an_element_of_an_extreme_whose_extent_a_table_says(target: str) -> None:
+    x = draw(5, 8)
+    for starts in ([0, 2, 5], [0, 5, 5], [0, 0, 5]):
+        table = np.array(starts, np.int32)
+        if 0 in np.diff(table):
+            with pytest.raises(PtoError, match=r"np\.max[^·]*for an extreme, at least one element"):
+                peaks.using(target=target)(x, table)
+        else:
+            check(peaks.using(target=target)(x, table), np.array([x[:2].max(0), x[2:].max(0)]))
+    check(peaks_of_groups.using(target=target)(x, np.array([2, 0, 1, 0, 0], np.int32)),
+          np.array([x[[1, 3, 4]].argmax(0), x[[2]].argmax(0), x[[0]].argmax(0)]))
+    with pytest.raises(PtoError, match="for an extreme"):
+        peaks_of_groups.using(target=target)(x, np.array([0, 0, 1, 0, 0], np.int32))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rows_of_nothing_need_no_extreme(target: str) -> None:
+    x = draw(5, 8)
+    wanted = np.concatenate([x[:2] - (x[:2] @ x[:2].T).max(1, keepdims=True), x[2:] - (x[2:] @ x[2:].T).max(1, keepdims=True)])
+    check(attended.using(target=target)(x, np.array([0, 2, 2, 5], np.int32)), wanted)

@@ -195,7 +195,7 @@ def _reduced(writer: KernelWriter, entry: RowReduce | ColReduce, source: KernelV
 def _joined(writer: KernelWriter, entry: ColReduce, source: KernelValue, dims: Dims, dtype: DType) -> KernelValue:
     """Return a reduction of a short axis between others: its positions lie side by side as columns, and are joined in order."""
     reduced, columns = source.dims[-2:]
-    if reduced.short or reduced.limit > _MOST_JOINED or columns.short:
+    if reduced.short or reduced.limit > _MOST_JOINED:
         raise NoTile("a sum along an axis between others in one tile", "cut the axes before it into tiles of 1")
     flat = refolded(source, Folding(0, len(source.dims) - 2))
     text = flat.text

@@ -13,7 +13,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.extents import product
-from pto_wsp.ir.scalar import Const
+from pto_wsp.ir.scalar import Const, Scalar
 from pto_wsp.ir.view import Permute, Pick
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries import axes, formulas
@@ -35,33 +35,56 @@ def _kept(keepdims: object, keepdim: object) -> bool:
 def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function: Callable[..., Any], *,
             nonempty: bool = False) -> TensorValue:
     """Return a reduction along dimensions, one after the other: `function(x, 1)` along the last, `function(x, 0)` along the one before."""
-    if nonempty:
-        _check_elements(name, value, dims)
+    missing = _check_elements(name, value, dims) if nonempty else None
     result = value
     for at in reversed(dims):
         if at == result.rank - 1:
             result = function(result, 1)
+        elif at == result.rank - 2 and result.extents[-1] == Const(1) and any(one != Const(1) for one in result.extents[:at]):
+            result = function(result.then(Pick(at + 1, Const(0))), 1).then(tf.Insert(at + 1))      # a column is a row
         elif at == result.rank - 2:
             result = function(result, 0)
         else:
             last = function(moved_last(result, at), 1)
             result = moved_back(last, at)
+    result = _with_elements(result, missing)
     return result if keepdims else without(result, dims)
 
 
-def _check_elements(name: str, value: TensorValue, dims: Axes) -> None:
+def _check_elements(name: str, value: TensorValue, dims: Axes) -> Scalar | None:
     """Check that there is an element along each of dimensions, or let each call check it, where its symbols alone say how many.
 
+    Returns where only the task knows: a scalar that is -1 where elements are missing that a result needs, and else 0.
     Raises: J201.
     """
     trace = current_trace(name)
+    missing: Scalar | None = None
     for at in dims:
         extent = value.extents[at]
+        others = [one for k, one in enumerate(value.extents) if k not in dims and not isinstance(one, Const)]
         if extent == Const(0):
             raise ExtentError(f"`{name}` of nothing", here(), expected="at least one element along the axis", found=repr(value))
-        if len(trace.blocks.open) == 1 and not isinstance(extent, Const) \
-                and all(isinstance(leaf, Const | s.SymbolRef) for leaf in s.leaves(extent)):
+        if isinstance(extent, Const) or trace.has_element(extent):
+            continue
+        if len(trace.blocks.open) == 1 and all(isinstance(leaf, Const | s.SymbolRef) for leaf in s.leaves(extent)):
             trace.promise(s.binary(s.Op.GE, extent, Const(1)))
+        elif not any(trace.are_same(one, extent) for one in others):      # else there is no result without elements
+            short = s.sub(s.minimum(extent, Const(1)), Const(1))
+            if others:
+                short = s.maximum(short, s.sub(Const(0), product(others)))
+            missing = short if missing is None else s.minimum(missing, short)
+    return missing
+
+
+def _with_elements(result: TensorValue, missing: Scalar | None) -> TensorValue:
+    """Return a result that a task refuses where elements are missing: it is taken at place 0, or at place -1, which is outside."""
+    if missing is None:
+        return result
+    trace = current_trace("gather")
+    column = result if result.rank and result.extents[-1] == Const(1) else result.then(tf.Insert(result.rank))
+    place = trace.apply("full", (missing,), (Const(1),) * column.rank, DType.I32)
+    taken = trace.apply("gather", (column, place), column.extents, result.dtype, (("axis", 1),))
+    return taken if column is result else taken.then(Pick(result.rank, Const(0)))
 
 
 def merged_last(value: TensorValue, dims: Axes) -> TensorValue:
@@ -176,12 +199,11 @@ def _merged(name: str, x: object, axis: object, dim: object, keepdims: bool, fun
     """Return a reduction along axes that are joined into one."""
     value = value_of(name, x)
     dims = axes_of(name, value, axis, dim)
-    if nonempty:
-        _check_elements(name, value, dims)
+    missing = _check_elements(name, value, dims) if nonempty else None
     if len(dims) == 1:
-        result = moved_back(function(moved_last(value, dims[0])), dims[0])
+        result = _with_elements(moved_back(function(moved_last(value, dims[0])), dims[0]), missing)
         return result if keepdims else without(result, dims)
-    result = function(merged_last(value, dims)).then(Pick(value.rank - len(dims), Const(0)))
+    result = _with_elements(function(merged_last(value, dims)).then(Pick(value.rank - len(dims), Const(0))), missing)
     if keepdims:
         for at in dims:
             result = result.then(tf.Insert(at))

@@ -344,6 +344,22 @@ class TensorTrace(ABC):
         left = simplified(s.sub(b, a))
         return not (isinstance(left, s.Binary) and left.op is Op.SUB) and self.is_natural(left)
 
+    def has_element(self, extent: Scalar) -> bool:
+        """Tell whether an extent is certainly 1 or more."""
+        match extent:
+            case s.Binary(Op.MIN, lhs, rhs):
+                return self.has_element(lhs) and self.has_element(rhs)
+            case s.Binary(Op.MAX, lhs, rhs):
+                return self.has_element(lhs) or self.has_element(rhs)
+            case s.Binary(Op.SUB, end, s.Binary(Op.MAX, lhs, rhs)):
+                return self.has_element(simplified(s.sub(end, lhs))) and self.has_element(simplified(s.sub(end, rhs)))
+            case s.Binary(Op.SUB, end, Var(_, number)) if number in self.blocks.loops:
+                return self.is_at_most(self.blocks.loops[number].stop, end)
+            case s.Binary(Op.SUB, end, s.Binary(Op.MUL, Var(_, number), Const() as by)) if number in self.blocks.loops:
+                return same(self.blocks.loops[number].stop, s.ceil_div(end, by))      # the first position of a block
+            case _:
+                return self.is_at_most(Const(1), extent)
+
     def _assumed(self) -> Iterator[tuple[Scalar, Scalar]]:
         """Yield the pairs of scalars of which the first is promised to be no larger."""
         for one in self.assumptions:
