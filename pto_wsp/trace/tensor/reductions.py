@@ -207,7 +207,7 @@ def _merged(name: str, x: object, axis: object, dim: object, keepdims: bool, fun
     if keepdims:
         for at in dims:
             result = result.then(tf.Insert(at))
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @user_call("argmax")
