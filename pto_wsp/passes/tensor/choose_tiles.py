@@ -83,7 +83,7 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
     names = axis_names(group)
     costs = group_costs(name, group, plan, context, shared, product_steps(name, group, plan))
     batch = said_of(plan, "batch", name, group)
-    ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch, repeats=repeats,
+    ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch, most=2, repeats=repeats,
                          batch=batch.first if batch is not None and isinstance(batch.first, int) else 1)
     chosen = ranking.chosen
     if chosen is None:

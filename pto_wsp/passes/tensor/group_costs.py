@@ -32,7 +32,7 @@ from pto_wsp.passes.tensor.effects import elements_in, vars_in
 from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened
 from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
 from pto_wsp.passes.tensor.planned import TensorContext
-from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, candidates_of, check_tiles
+from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, candidates_of, check_tiles, smallest_tiles
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_entries import PlanEntry
 from pto_wsp.values import dataclass
@@ -43,6 +43,9 @@ NO_TILES: Mapping[Dim, int] = {}
 
 def fits(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> bool:
     """Tell whether the smallest tiles of a group fit the memories of the arch."""
+    costs = group_costs(name, group, plan, context, any_rows=True)
+    if check_tiles(costs.axes, costs.values, costs.ops, context.arch, smallest_tiles(costs.axes, costs.values, costs.ops)) is None:
+        return True      # whichever axis the rows of a tile are
     costs = group_costs(name, group, plan, context)
     smallest = candidates_of(costs.axes, costs.values, costs.ops)[0]
     tiles = {axis.name: extent for axis, extent in zip(costs.axes, smallest, strict=True)}
@@ -188,10 +191,11 @@ def _leading_axes(group: KernelGroup) -> set[Dim | None]:
 
 
 def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext,
-                shared: Mapping[Dim, int] = NO_TILES, steps: Mapping[Dim, int] = NO_TILES) -> DescribedGroup:
+                shared: Mapping[Dim, int] = NO_TILES, steps: Mapping[Dim, int] = NO_TILES, any_rows: bool = False) -> DescribedGroup:
     """Return a group's axes, values and operations as plain numbers; extents that the plan gives are given.
 
     `shared`: the tiles of groups in the same loop of tasks, by axis; `steps`: of loops inside the task over a tile, the outermost first.
+    `any_rows`: leave open which axis the rows of a tile are.
     """
     names = axis_names(group)
     extents = {axis: planned_extent(group.axes.extent(axis), context.sizes) for axis in (*group.tiled, *group.whole)}
@@ -209,14 +213,15 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
     others = sorted((axis for axis in group.tiled if axis != columns and axis not in leading), reverse=True,
                     key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis],
                                       group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
-    rows, steps_of_several = _rows_and_step(group, columns, walked, others)
+    row, steps_of_several = (None, True) if any_rows else _rows_and_step(group, columns, walked, others)
+    several = {columns, walked, *(others if any_rows else (row,))}
 
     def axis_of(axis: Dim, key: str) -> TileAxis:
         given = given_of(axis, key)
         tails = said_of(plan, "tails", name, group, axis) if key == "tiles" and given is None else None
         if tails is not None and isinstance(tails.first, tuple) and isinstance(tails.first[0], int):
             given = tails.first[0]
-        if given is None and (axis not in (rows, columns, walked) or (axis == walked and not steps_of_several)):
+        if given is None and (axis not in several or (axis == walked and not steps_of_several)):
             given = 1
         if key == "inner" and given is None and group.walked is None and (context.arch.neutral or context.arch.cores.shared):
             given = extents[axis]       # a CPU sums a long axis in one piece: its caches bound no tile

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import product
 from math import ceil, log2, prod
 from operator import mul
@@ -208,7 +208,8 @@ def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequen
     total += tasks * group.submit
     volume = np.prod([tiles[name] for name in names], axis=0) if names else np.ones(n)
     filled = fits & (tasks >= n_executors) & (task_cycles >= group.submit)
-    order = sorted(kept, key=lambda at: (total[at], -volume[at], grid[at]))
+    costs, volumes = total.tolist(), volume.tolist()
+    order = sorted(kept.tolist(), key=lambda at: (costs[at], -volumes[at], grid[at]))
     if filled.any() and tasks[order[0]] < n_executors:
         order = [at for at in order if filled[at]] + [at for at in order if not filled[at]]
     choices = tuple(TileChoice(dict(zip(names, grid[at], strict=True)), int(tasks[at]), int(task_cycles[at]), int(total[at]),
@@ -263,6 +264,12 @@ def candidates_of(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Seq
     return list(product(*lists))
 
 
+def smallest_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp]) -> dict[str, int]:
+    """Return the smallest extent to try of each axis."""
+    wanted = multiples_of(axes, values, ops)
+    return {axis.name: _extents_of(axis, wanted[axis.name])[0] for axis in axes}
+
+
 def multiples_of(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp]) -> dict[str, int]:
     """Return what the tiles of each axis are multiples of: 32 bytes of a row, blocks of the cube."""
     found = dict.fromkeys((axis.name for axis in axes), 1)
@@ -290,11 +297,16 @@ def _extents_of(axis: TileAxis, multiple: int) -> list[int]:
     if axis.symbolic:      # the number is a guess: no divisors of it, and no more than it
         found = {extent for extent in powers if extent % multiple == 0 and extent < axis.extent * 2} or {multiple}
     else:
-        divisors = {extent for extent in range(1, axis.extent + 1) if axis.extent % extent == 0} if axis.extent <= 1 << 14 else set()
-        found = {extent for extent in powers | divisors if extent % multiple == 0 and extent < axis.extent} | {axis.extent}
+        found = {extent for extent in powers | _divisors_of(axis.extent) if extent % multiple == 0 and extent < axis.extent} | {axis.extent}
     if axis.divides:
         found = {extent for extent in found if axis.divides % extent == 0 or extent % axis.divides == 0} or {axis.divides}
     return sorted(found)
+
+
+@lru_cache(maxsize=256)
+def _divisors_of(extent: int) -> frozenset[int]:
+    """Return the divisors of an extent; none of one above 16,384."""
+    return frozenset(one for one in range(1, extent + 1) if extent % one == 0) if extent <= 1 << 14 else frozenset()
 
 
 def _thinned(extents: list[int]) -> list[int]:
