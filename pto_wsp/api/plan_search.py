@@ -4,11 +4,13 @@
     f(x, w, plan=plan)
 
 From the best plan so far, each tile and each step of a sum is halved and doubled, and each Tunable parameter takes its other values. A
-plan that does not fit is left out. Each candidate runs once, on copies of the arrays, and its tasks are simulated.
+plan that does not fit is left out. Each candidate runs once, on copies of the arrays, and its tasks are simulated; with `wall_time=True` it
+runs several times on this machine, and the clock decides.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,12 +24,16 @@ from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.source import here
 
 _CUTS = ("tiles", "inner")      # keys whose entries are halved and doubled
+_HOST = "host_cpu"
+_CLEARLY = 0.97     # of the best time so far: less is no noise
+_RUNS, _SECONDS = 5, 0.2      # a plan is timed in so many runs at least, and for so long where runs are short
 
 
-def find_plan(function: JitFunction[Any], arrays: tuple[object, ...], arch: object, budget: int, *, overheads: bool) -> TilePlan:
-    """Return the plan with the fewest simulated cycles of at most `budget` plans; the default plan is the first.
+def find_plan(function: JitFunction[Any], arrays: tuple[object, ...], arch: object, budget: int, *, overheads: bool,
+              wall_time: bool = False) -> TilePlan:
+    """Return the plan with the fewest simulated cycles, or the least wall time, of at most `budget` plans; the default plan is the first.
 
-    Raises: S111 for arguments other than arrays; the errors of planning and running the function.
+    Raises: S111 for arguments other than arrays, and for the wall time of another machine; the errors of planning and running the function.
     """
     for array in arrays:
         if not isinstance(array, np.ndarray):
@@ -35,27 +41,52 @@ def find_plan(function: JitFunction[Any], arrays: tuple[object, ...], arch: obje
                                     expected=f"auto_schedule({function.__name__}, *arrays), NumPy arrays by position",
                                     found=repr(array)[:80])
     machine = None if arch is None else arch_of(arch)
-    best: TilePlan = function.plan(*arrays, arch=machine)
-    least = simulated_cycles(function, arrays, best, overheads=overheads)
+    if wall_time and machine is not None and machine.name != _HOST:
+        raise AutoScheduleError("wall time is that of this machine", here(), expected=f'arch="{_HOST}", or none', found=machine.name,
+                                help="without wall_time=True plans are simulated, on any arch")
+
+    def cost_of(plan: TilePlan) -> float:
+        return wall_seconds(function, arrays, plan) if wall_time else simulated_cycles(function, arrays, plan, overheads=overheads)
+
+    default: TilePlan = function.plan(*arrays, arch=machine)
+    best = default
+    least = cost_of(best)
     tried, seen = 1, {best.digest}
     improved = True
     while improved:
         improved = False
         for plan in _neighbours(best, function.tunables):
             if tried >= budget:
-                return best
+                improved = False
+                break
             if plan.digest in seen:
                 continue
             seen.add(plan.digest)
             tried += 1
             try:
-                cycles = simulated_cycles(function, arrays, plan, overheads=overheads)
+                cost = cost_of(plan)
             except PtoError:
                 continue      # what a plan by hand would be refused for
-            if cycles < least:
-                best, least, improved = plan, cycles, True
+            if cost < least * (_CLEARLY if wall_time else 1):
+                best, least, improved = plan, cost, True
                 break
+    if wall_time and best is not default and cost_of(best) >= cost_of(default):
+        return default        # the first time was noise
     return best
+
+
+def wall_seconds(function: JitFunction[Any], arrays: tuple[object, ...], plan: TilePlan) -> float:
+    """Return the least seconds of a run with a plan on this machine, on copies of the arrays and all its cores."""
+    names = function.parameter_names
+    copies: dict[str, Any] = {name: np.array(array) for name, array in zip(names, arrays, strict=False)}
+    program = function.lower(plan, **copies).compile()
+    program.run()
+    least, began, runs = float("inf"), time.perf_counter(), 0
+    while runs < _RUNS or time.perf_counter() - began < _SECONDS:
+        start = time.perf_counter()
+        program.run()
+        least, runs = min(least, time.perf_counter() - start), runs + 1
+    return least
 
 
 def simulated_cycles(function: JitFunction[Any], arrays: tuple[object, ...], plan: TilePlan, *, overheads: bool = False) -> int:

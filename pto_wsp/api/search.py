@@ -496,7 +496,8 @@ def _result(trials: Trials, tried: list[Tried], values: Mapping[str, tuple[objec
 
 
 @overload
-def auto_schedule(what: JitFunction[Any], *arrays: Any, arch: object = None, budget: int = 100, overheads: bool = False) -> TilePlan: ...
+def auto_schedule(what: JitFunction[Any], *arrays: Any, arch: object = None, budget: int = 100, overheads: bool = False,
+                  wall_time: bool = False) -> TilePlan: ...
 
 
 @overload
@@ -508,7 +509,7 @@ def auto_schedule(what: Workload | Callable[..., Workload], *, arch: object = No
 @user_call()
 def auto_schedule(what: JitFunction[Any] | Workload | Callable[..., Workload], *arrays: Any, arch: object = None, budget: int = 100,
                   seed: int = 0, executor: Executor | None = None, bindings: Mapping[str, object] | None = None, overheads: bool = False,
-                  progress: bool | None = None) -> AutoSchedule | TilePlan:
+                  progress: bool | None = None, wall_time: bool = False) -> AutoSchedule | TilePlan:
     """Return the schedule with the fewest simulated cycles that the search finds; it is never worse than the given one.
 
     `what` is a workload, or a function that returns one and whose parameters are all Tunables. Directives that are set stay; the search
@@ -519,7 +520,7 @@ def auto_schedule(what: JitFunction[Any] | Workload | Callable[..., Workload], *
     shows a bar on the terminal after a second; None: if there is one. Ctrl-C ends the search with the best schedule so far.
 
     For a function of jit, `auto_schedule(f, *arrays)` simulates the tiles around those of the default plan, and returns the best
-    `TilePlan`; it takes `arch`, `budget` and `overheads`.
+    `TilePlan`; it takes `arch`, `budget` and `overheads`. `wall_time` times the runs of each plan on this machine in place of simulating.
 
     The workload runs once per tried combination of Tunables (and per worker process) and writes its outputs.
 
@@ -533,8 +534,14 @@ def auto_schedule(what: JitFunction[Any] | Workload | Callable[..., Workload], *
             raise AutoScheduleError("a search for the plan of a function takes its arrays", here(), found="executor= or bindings=",
                                     expected=f"auto_schedule({what.__name__}, *arrays, arch=, budget=, overheads=)")
         _check_options({}, overheads, progress)
-        found: TilePlan = late_module("pto_wsp.api.plan_search").find_plan(what, arrays, arch, int(budget), overheads=overheads)
+        if not isinstance(wall_time, bool):
+            raise AutoScheduleError("wall_time says whether runs are timed", here(), expected="True or False", found=repr(wall_time))
+        found: TilePlan = late_module("pto_wsp.api.plan_search").find_plan(what, arrays, arch, int(budget), overheads=overheads,
+                                                                           wall_time=wall_time)
         return found
+    if wall_time is not False:
+        raise AutoScheduleError("schedules of a workload are compared in simulated time", here(), found="wall_time=",
+                                expected="a function of jit, whose plans may be timed")
     if arrays:
         raise AutoScheduleError("auto_schedule of a workload takes no arrays by position", here(), expected="bindings={'X': array}",
                                 found=repr(arrays)[:80])

@@ -1,9 +1,13 @@
 """`auto_schedule` of a function on tensors: the plan it returns is never slower in simulated time, and computes the same."""
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Tensor, auto_schedule, jit
+from pto_wsp import DType, Tensor, TilePlan, auto_schedule, jit
+from pto_wsp.api import plan_search
 from pto_wsp.api.plan_search import simulated_cycles
 from pto_wsp.errors import AutoScheduleError
 
@@ -39,3 +43,48 @@ def test_arguments_that_are_no_arrays_are_refused() -> None:
         auto_schedule(product, 3, 4)
     with pytest.raises(AutoScheduleError, match="takes its arrays"):
         auto_schedule(product, *arrays(), bindings={})
+    with pytest.raises(AutoScheduleError, match="wall time is that of this machine"):
+        auto_schedule(product, *arrays(), arch="ascend_910b", wall_time=True)
+    with pytest.raises(AutoScheduleError, match="says whether runs are timed"):
+        auto_schedule(product, *arrays(), wall_time="yes")  # type: ignore[call-overload]
+    with pytest.raises(AutoScheduleError, match="compared in simulated time"):
+        auto_schedule(product.lower(), wall_time=True)  # type: ignore[call-overload]
+
+
+def clock_that_likes(tile: int, asked: list[str]) -> Callable[..., float]:
+    """A clock by which plans of `product` take longer the farther their tile of t is from a number."""
+    def seconds(function: object, given: object, plan: TilePlan) -> float:
+        asked.append(plan.code)
+        (t,) = [int(entry.first) for entry in plan.entries if entry.place == ("tiles", "out", "t")]
+        return 1 + abs(math.log2(t / tile))
+    return seconds
+
+
+def test_the_clock_decides_where_wall_time_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(plan_search, "wall_seconds", clock_that_likes(4, asked))
+    found = auto_schedule(product, *arrays(), budget=30, wall_time=True)
+    assert {entry.first for entry in found.entries if entry.place == ("tiles", "out", "t")} == {4}
+    assert len(set(asked)) <= 30 and asked[0] == ""
+
+
+def test_a_search_by_the_clock_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(plan_search, "wall_seconds", clock_that_likes(1, asked))
+    auto_schedule(product, *arrays(), budget=3, wall_time=True)
+    assert len(set(asked)) == 3
+
+
+def test_a_plan_that_was_faster_only_once_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(plan_search, "wall_seconds", lambda *given: asked.append(given[2].code) or (2.0 if len(asked) != 2 else 1.0))
+    assert auto_schedule(product, *arrays(), budget=4, wall_time=True) == product.plan(*arrays())
+
+
+def test_plans_are_timed_on_copies_of_the_arrays() -> None:
+    x, w = arrays()
+    kept = x.copy(), w.copy()
+    found = auto_schedule(product, x, w, budget=2, wall_time=True)
+    np.testing.assert_array_equal(x, kept[0])
+    np.testing.assert_allclose(product(x, w, plan=found), x @ w, rtol=1e-4, atol=1e-4)
+    assert plan_search.wall_seconds(product, (x, w), found) > 0
