@@ -63,13 +63,13 @@ SIZES = [(61, 65, 77), (3, 200, 33), (40, 7, 300), (1, 1, 1)]
 
 @pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["native", "portable"])
 def in_four_ways(request: pytest.FixtureRequest, build_all: BuildAll) -> Callable[[tuple[int, int, int]], Mapping[Hashable, Built]]:
-    """Return a function that gives `four_ways` of a size for every dtype, in one library: the fast tests ask for one size alone."""
+    """Return a function that gives `four_ways` of a size for every dtype, in one library."""
     return cache(lambda size: build_all({dtype: Job(four_ways(*size, dtype)) for dtype in MATMUL_RESULT}, portable=request.param))
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("dtype", tuple(MATMUL_RESULT), ids=str)
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 def test_operands_are_read_as_they_lie(in_four_ways: Callable[[tuple[int, int, int]], Mapping[Hashable, Built]],
                                        size: tuple[int, int, int], dtype: DType) -> None:
     (m, n, inner), built = size, in_four_ways(size)[dtype]

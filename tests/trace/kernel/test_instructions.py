@@ -80,26 +80,22 @@ def test_every_instruction_is_tried() -> None:
     assert {case[0] for case in CASES} | elsewhere == set(instructions())
 
 
-@pytest.fixture(scope="module")
-def found() -> dict[str, list[Array]]:
-    """Return what each instruction gives on cpu_sim, from one artifact, and on interp."""
+@pytest.fixture(scope="module", params=["interp", pytest.param("cpu_sim", marks=pytest.mark.slow)])
+def found(request: pytest.FixtureRequest) -> list[Array]:
+    """Return what each instruction gives on a target, all from one artifact."""
     made = [(kernel_of(*case), Tensor(np.zeros_like(case[3]))) for case in CASES]
 
     @workload
     def all_of_them() -> None:
         for (each, given), out in made:
             each(*[Tensor(array) for array in given], out)
-    results: dict[str, list[Array]] = {}
-    for target in ("cpu_sim", "interp"):
-        all_of_them().compile(target=target).run()
-        results[target] = [out.data.copy() for _, out in made]
-    return results
+    all_of_them().compile(target=request.param).run()
+    return [out.data.copy() for _, out in made]
 
 
-@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case[0] for case in CASES])
-def test_an_instruction_means_what_numpy_says(target: str, number: int, found: dict[str, list[Array]]) -> None:
-    np.testing.assert_allclose(found[target][number], CASES[number][3], rtol=3e-6, atol=1e-6)
+def test_an_instruction_means_what_numpy_says(number: int, found: list[Array]) -> None:
+    np.testing.assert_allclose(found[number], CASES[number][3], rtol=3e-6, atol=1e-6)
 
 
 @ptoisa_kernel
