@@ -205,10 +205,10 @@ def _next_batch(draw: Draw, found: Sequence[Tried], size: int) -> list[Candidate
     seen = {trial.candidate for trial in found}
     parents = sorted((trial for trial in found if trial.cycles is not None), key=_rank)[:_PARENTS]
     batch: list[Candidate] = []
-    for turn in range(20 * max(0, size)):
+    for attempt in range(20 * max(0, size)):
         if len(batch) == size:
             break
-        candidate = draw.near(parents[turn // 2 % len(parents)].candidate) if turn % 2 and parents else draw.any()
+        candidate = draw.near(parents[attempt // 2 % len(parents)].candidate) if attempt % 2 and parents else draw.any()
         if candidate not in seen:
             seen.add(candidate)
             batch.append(candidate)

@@ -81,17 +81,17 @@ class Workload(Scheduled, doors.Displayed):
 
     @property
     def tensors(self) -> tuple[Tensor | None, ...]:
-        """The tensors that it was written with, in the order of their ids in `node`; None where it came without (`from_json`)."""
+        """The tensors of the workload, in the order of their ids in `node`; None for a workload from JSON or text, which has no buffers."""
         return tuple(self._tensors.get(number) for number in self._canonical.tensors)
 
     @property
     def mesh(self) -> Mesh | None:
-        """The mesh whose ranks its tasks run on; None for a workload without a mesh."""
+        """The mesh whose ranks run the tasks; None for a workload without a mesh."""
         return next((Mesh.of(task.on.mesh) for task in wl.tasks(self._node.body) if task.on is not None), None)
 
     @property
     def collectives(self) -> tuple[Collective, ...]:
-        """What its collectives send, in program order; of the function that wrote them, not of JSON."""
+        """The collectives of the workload with the bytes that they send, in program order; () for a workload from JSON."""
         return self._moves
 
     @property
@@ -115,7 +115,7 @@ class Workload(Scheduled, doors.Displayed):
     def from_json(text: str, *, bodies: bool = False) -> Workload:
         """Return the workload that `to_json` wrote. Its tensors have no buffers: bind them by name for a run.
 
-        The text is data: what it says is held to the rules of a traced workload. `bodies`: take kernels with a body in C or C++ too,
+        The text is data, checked by the rules of traced workloads. `bodies`: take kernels with a body in C or C++ too,
         which runs as code when the workload does.
         Raises: W113 for text that is no workload; K107 for a body in C or C++ without `bodies`.
         """
@@ -148,7 +148,7 @@ class Workload(Scheduled, doors.Displayed):
 
     @property
     def card(self) -> Any:
-        """All that a notebook shows as data: its loops with their sizes, and its calls with what they read and write."""
+        """The data of the workload's notebook view: loops with their sizes, and kernel calls with what they read and write."""
         arrays = {number: tensor.data for number, tensor in enumerate(self.tensors) if tensor is not None}
         return doors.late_module("pto_wsp.view.workload_cards").workload_card(self.node, self.schedule, arrays)
 
@@ -405,7 +405,7 @@ def _combine_blocks(how: str, parts: Sequence[object], make: Callable[[Sequence[
 
 
 def embed(returned: object) -> None:
-    """Add a workload that a body returns to that body, unless it was created there: a workload from elsewhere is meant to run."""
+    """Append the workload that a body returns to the items of the body, unless the body itself has created the workload."""
     if not isinstance(returned, Workload) or stands_here(returned._placed):
         return
     if returned.schedule != Schedule():

@@ -252,13 +252,13 @@ def _fold_constants(node: s.Scalar) -> s.Scalar:
         return node
     left = iter(range(_MAX_ITERATIONS))
 
-    def turn() -> None:
+    def count_summand() -> None:
         if next(left, None) is None:
             raise ExpressionSizeError("the cost of a kernel differs between iterations of a loop with too many iterations", here(),
                                       expected=f"at most {_MAX_ITERATIONS:,} iterations, which are added up one by one",
                                       help="leave the bound out for the formula, or ask for fewer iterations")
 
-    return s.Const(int(s.evaluate(node, lambda leaf: leaf.value if isinstance(leaf, s.Const) else 0, turn)))
+    return s.Const(int(s.evaluate(node, lambda leaf: leaf.value if isinstance(leaf, s.Const) else 0, count_summand)))
 
 
 def _missing(node: s.Scalar) -> tuple[str, ...]:

@@ -93,17 +93,17 @@ def _parts(plan: TaskPlan, intermediates: frozenset[int]) -> Iterator[LiveTensor
         if slot.ref.id in intermediates and not slot.fresh:
             yield LiveTensor(slot.ref, UNKNOWN, 1)
 
-    def walk(item: Item, turns: int | None) -> Iterator[LiveTensor]:
+    def walk(item: Item, n_times: int | None) -> Iterator[LiveTensor]:
         match item:
             case Fresh(number):
-                alive = min((bound for bound in (turns, plan.rules.task_window or None) if bound is not None), default=None)
+                alive = min((bound for bound in (n_times, plan.rules.task_window or None) if bound is not None), default=None)
                 yield LiveTensor(plan.tensors[number].ref, item.span, alive)
             case Loop(start=Const(start), stop=stop, step=Const(step), body=body):
                 last = stop.value if isinstance(stop, Const) else None
                 n_iterations = None if last is None else max(0, -(-(int(last) - int(start)) // int(step)))
-                yield from walk(body, None if turns is None or n_iterations is None else turns * n_iterations)
+                yield from walk(body, None if n_times is None or n_iterations is None else n_times * n_iterations)
             case _:
-                inside = turns if isinstance(item, Sequence | Sides | Choice) else None      # else tokens say how often
+                inside = n_times if isinstance(item, Sequence | Sides | Choice) else None      # else tokens say how often
                 for inner in children(item):
                     yield from walk(inner, inside)
 

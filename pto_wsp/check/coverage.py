@@ -72,7 +72,7 @@ class _WrittenBox:
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """A read of elements of which nothing proves that they were written: the array's name, its line, and the line of the read.
+    """A read of elements without a proof that they were written: the array's name, the line that makes it, and the line of the read.
 
     `read` None: the function returns it.
     """
@@ -219,7 +219,7 @@ class _WritesBefore:
                 var = bound[level.var] = LinExpr.of(Variable(level.var.name))
                 system.include(scope.not_above(level.start, level.var)).include(scope.not_above(level.var, level.stop, 1))
                 if level.step != Const(1) and isinstance(level.step, Const):
-                    system.equal(var, scope.linear(level.start) + fresh_variable("turn") * int(level.step.value))
+                    system.equal(var, scope.linear(level.start) + fresh_variable("iteration") * int(level.step.value))
         element = tuple(Var(f"x{dim}", -1 - dim) for dim in range(len(box)))
         for place, (first, past, _), extent in zip(element, box, shape, strict=True):      # an index outside is an error of its own
             bound[place] = LinExpr.of(Variable(place.name))
@@ -265,11 +265,11 @@ class _WritesBefore:
                         return _row_of(leaf.tensor, place, count, scope, bound, system)
             at_start = scope.linear(first)
             bound[loop.var] = start + 1
-            per_turn = scope.linear(first) - at_start
+            per_iteration = scope.linear(first) - at_start
             bound[loop.var] = start
-            if per_turn.is_known and per_turn.constant > 0 and isinstance(step, Const):
-                turn = scope.translator.quotient(scope.linear(place) - at_start, per_turn.constant * int(step.value))
-                return start + turn * int(step.value)
+            if per_iteration.is_known and per_iteration.constant > 0 and isinstance(step, Const):
+                iteration = scope.translator.quotient(scope.linear(place) - at_start, per_iteration.constant * int(step.value))
+                return start + iteration * int(step.value)
         return start
 
 

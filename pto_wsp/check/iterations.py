@@ -87,7 +87,7 @@ class Iterations:
             case s.Const(1):
                 pass
             case s.Const(int() as by) if by > 1:
-                self._system.equal(var, scope.linear(start) + fresh_variable("turn", VarKind.DEFINED) * by)
+                self._system.equal(var, scope.linear(start) + fresh_variable("iteration", VarKind.DEFINED) * by)
             case _:
                 self._is_exact = False
         if loop.through is not None:

@@ -78,15 +78,15 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
             return again(item.body, state, item)
         who = f"iterations of the loop over `{item.known_var.name}`"
         doubts = {slot: Doubt(span, who) for slot, span in slots_set(item.body).items()}
-        turn({**state, **doubts}, item)
+        iterate({**state, **doubts}, item)
         return {**state, **doubts}
 
     def again(body: Body, state: State, item: PlanLoop | None = None) -> State:
         """A body that runs any number of times, each after the one before."""
-        once = _either((state, turn(state, item) if item is not None else visit(body, state)))
-        return _either((state, turn(once, item) if item is not None else visit(body, once)))
+        once = _either((state, iterate(state, item) if item is not None else visit(body, state)))
+        return _either((state, iterate(once, item) if item is not None else visit(body, once)))
 
-    def turn(state: State, item: PlanLoop) -> State:
+    def iterate(state: State, item: PlanLoop) -> State:
         if item.through is not None:
             read(state, item.span, item.through.note.checks, item.through.value)
         return visit(item.body, state)

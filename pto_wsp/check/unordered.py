@@ -53,7 +53,7 @@ class _UnorderedLoops:
         self._stable = stable_arrays(function)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is found of each unordered loop, outer ones first."""
+        """Yield the findings about each unordered loop, outer loops first."""
         yield from self._of_body(self._function.body, ())
 
     def _of_body(self, body: Body, outer: tuple[Level, ...]) -> Iterator[Finding]:
@@ -135,9 +135,9 @@ class _UnorderedLoops:
             var = bound[level.var] = LinExpr.of(Variable(level.var.name + mark))
             system.include(scope.not_above(level.start, level.var)).include(scope.not_above(level.var, level.stop, 1))
             if isinstance(level.step, Const) and level.step != Const(1):
-                system.equal(var, scope.linear(level.start) + fresh_variable("turn") * int(level.step.value))
+                system.equal(var, scope.linear(level.start) + fresh_variable("iteration") * int(level.step.value))
 
-    def _error(self, first: _ReachedView, second: _ReachedView, loop: Loop, element: tuple[Var, ...], turns: tuple[int, int],
+    def _error(self, first: _ReachedView, second: _ReachedView, loop: Loop, element: tuple[Var, ...], numbers: tuple[int, int],
                shared: dict[Scalar, LinExpr], translator: Translator, point: Point) -> RaceError:
         name, var = first.view.array.name, loop.var.name
         places = ", ".join(str(shared[place].value(point)) for place in element)
@@ -152,7 +152,7 @@ class _UnorderedLoops:
             f"iterations of `{var}` without an order between them {'write' if verbs == ('written', 'written') else 'read and write'} "
             f"the same elements of `{name}`", first.span if first.writes else second.span,
             expected=f"iterations of `{var}` touch different elements, or only read",
-            found=f"{name}[{places}] is {verbs[0]} where {var} = {turns[0]}, {again} where {var} = {turns[1]}",
+            found=f"{name}[{places}] is {verbs[0]} where {var} = {numbers[0]}, {again} where {var} = {numbers[1]}",
             also=() if first.span == second.span else ((f"{verbs[1] if first.writes else verbs[0]} here",
                                                         second.span if first.writes else first.span),),
             notes=(f"for example with {', '.join(given)}",) if given else (),

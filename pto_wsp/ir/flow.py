@@ -33,7 +33,7 @@ Tensor = TypeVar("Tensor")
 
 @dataclass(frozen=True, slots=True)
 class Do(Generic[Leaf]):
-    """A statement of the level itself: a task, a launch."""
+    """A leaf: a statement of the level's own, such as a task or a launch."""
 
     leaf: Leaf
 
@@ -71,7 +71,7 @@ class Loop(Generic[Leaf, Note, Channel, Event, Tensor]):
 
     @property
     def bound(self) -> tuple[Var, ...]:
-        """The variables that have another value in each iteration."""
+        """The variables whose values differ between iterations."""
         return (self.var,) if self.through is None else (self.var, self.through.var)
 
 
@@ -99,7 +99,7 @@ class Choice(Generic[Leaf, Note, Channel, Event, Tensor]):
 
 
 class Silent:
-    """Base of the statements that make no task and have no part that does."""
+    """Base of the statements without tasks and without bodies: slots, tensors, tokens, events."""
 
     __slots__ = ()
 
@@ -116,9 +116,9 @@ class SetSlot(Silent, Generic[Note]):
 
 @dataclass(frozen=True, slots=True)
 class Fresh(Silent, Generic[Note, Tensor]):
-    """Make a tensor anew: another tensor each time control comes here, until the end of the sequence around.
+    """Allocate a new tensor at each execution of the statement; the tensor lives to the end of the enclosing sequence.
 
-    `sizes`: its extents where they are not all those declared, evaluated behind the note; () otherwise.
+    `sizes`: extents of the tensor, evaluated after the note; () for the declared extents.
     """
 
     tensor: Tensor
@@ -129,7 +129,7 @@ class Fresh(Silent, Generic[Note, Tensor]):
 
 @dataclass(frozen=True, slots=True)
 class Send(Generic[Note, Channel]):
-    """Give a token to a channel once the tasks of the handles in `after` have completed; the token carries `payload`."""
+    """Send a token with the values `payload` to a channel, once the tasks of the handles in `after` have completed."""
 
     channel: Channel
     payload: tuple[Scalar, ...]
@@ -141,7 +141,7 @@ class Send(Generic[Note, Channel]):
 
 @dataclass(frozen=True, slots=True)
 class Receive(Generic[Channel]):
-    """Take one token from a channel; its variables are bound to the end of the sequence around."""
+    """Take one token from a channel and bind its values to variables, to the end of the enclosing sequence."""
 
     channel: Channel
     vars: tuple[Var, ...]
@@ -151,7 +151,7 @@ class Receive(Generic[Channel]):
 
 @dataclass(frozen=True, slots=True)
 class Consume(Generic[Leaf, Note, Channel, Event, Tensor]):
-    """Take tokens in order until the channel is closed and empty, with `body` for each."""
+    """Take tokens in order until the channel is closed and empty, and run `body` for each token."""
 
     channel: Channel
     vars: tuple[Var, ...]
@@ -171,7 +171,7 @@ class RecordEvent(Generic[Event]):
 
 @dataclass(frozen=True, slots=True)
 class AwaitEvent(Generic[Event]):
-    """What follows in the process waits for the event: the n-th time for its n-th record."""
+    """Delay the following items of the process until the event: the n-th execution waits for the n-th record of the event."""
 
     event: Event
     site: int = 0
@@ -193,7 +193,7 @@ class Process(Generic[Leaf, Note, Channel, Event, Tensor]):
 
 @dataclass(frozen=True, slots=True)
 class Pipeline(Generic[Leaf, Note, Channel, Event, Tensor]):
-    """Processes side by side, with channels and events that are new each time control comes here."""
+    """Concurrent processes, with channels and events that are new at each execution."""
 
     processes: tuple[Process[Leaf, Note, Channel, Event, Tensor], ...]
     channels: tuple[Channel, ...] = ()

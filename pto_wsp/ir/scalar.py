@@ -398,27 +398,27 @@ def _is(node: Scalar, value: int) -> bool:
 
 # -- evaluation --------------------------------------------------------------------------------------------------------
 
-def evaluate(node: Scalar, leaf: Callable[[Scalar], Number], turn: Callable[[], None] = lambda: None) -> Number:
+def evaluate(node: Scalar, leaf: Callable[[Scalar], Number], on_summand: Callable[[], None] = lambda: None) -> Number:
     """Return the value of `node`; `leaf` evaluates all nodes except constants and operations (including `Element`).
 
-    `turn` is called for each summand of a sum; it may raise to end a long sum.
+    `on_summand` is called for each summand of a sum; it may raise to end a long sum.
     """
     match node:
         case Const(value):
             return value
         case Unary(op, value):
-            return apply_unary(op, evaluate(value, leaf, turn))
+            return apply_unary(op, evaluate(value, leaf, on_summand))
         case Binary(op, lhs, rhs):
-            return _held(node, apply_binary(op, evaluate(lhs, leaf, turn), evaluate(rhs, leaf, turn)))
+            return _held(node, apply_binary(op, evaluate(lhs, leaf, on_summand), evaluate(rhs, leaf, on_summand)))
         case Select(condition, then, other):
-            chosen = _as_kind(scalar_dtype(node), evaluate(then if evaluate(condition, leaf, turn) else other, leaf, turn))
+            chosen = _as_kind(scalar_dtype(node), evaluate(then if evaluate(condition, leaf, on_summand) else other, leaf, on_summand))
             return _held(node, wrap_i64(chosen)) if type(chosen) is int else chosen
         case Sum(var, start, stop, step, body):
             total: Number = 0
-            for index in range(int(evaluate(start, leaf, turn)), int(evaluate(stop, leaf, turn)), int(evaluate(step, leaf, turn))):
-                turn()
+            for index in range(*(int(evaluate(bound, leaf, on_summand)) for bound in (start, stop, step))):
+                on_summand()
                 here = Const(index)
-                total += evaluate(body, lambda inner, here=here: here.value if inner == var else leaf(inner), turn)  # type: ignore[misc]
+                total += evaluate(body, lambda inner, here=here: here.value if inner == var else leaf(inner), on_summand)  # type: ignore[misc]
             return total
         case _:
             return leaf(node)

@@ -252,7 +252,7 @@ class TensorFunction(doors.Displayed):
 
 
 def span_of(start: Scalar, stop: Scalar) -> Scalar:
-    """Return how far a slice reaches, in the form that says its limit if there is one."""
+    """Return the length of a slice, in a form from which `limit_of` gets the limit if there is one."""
     span = sub(stop, start)
     if isinstance(span, Const) or limit_of(span) is not None or not _adds_block(stop):
         return span
@@ -283,7 +283,7 @@ def limit_of(extent: Scalar) -> int | None:
 
 
 def views_read(statement: Statement) -> Iterator[ArrayView]:
-    """Yield the views that a statement reads; one that it adds to is read, too."""
+    """Yield the views that a statement reads, including the target of an addition in place."""
     match statement:
         case Apply(_, operands, _):
             yield from (operand for operand in operands if isinstance(operand, ArrayView))

@@ -28,7 +28,7 @@ _OWN = ("__eq__", "__hash__", "__repr__")
 
 
 class AxisUse:
-    """Base of what a layout says of a dimension or an axis: values that compare by what they say."""
+    """Base of Replicate, Shard and Partial: two of a class are equal if their texts are."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ class AxisUse:
 
 @user_calls(leave_out=_OWN)
 class Replicate(AxisUse):
-    """A dimension that every rank holds whole."""
+    """A dimension of which every rank stores all rows."""
 
     __slots__ = ()
 
@@ -374,7 +374,7 @@ def shard_rows(extent: int | Symbolic, n: int) -> int | Symbolic:
 
 
 def shard_bounds(extent: int | Symbolic, n: int, at: int | Symbolic) -> tuple[object, object]:
-    """Return the first row of the shard at position `at`, and the row behind its last one; an empty shard ends where it begins."""
+    """Return the half-open range of rows of the shard at position `at`; first and end of an empty shard are equal."""
     rows = shard_rows(extent, n)
     if isinstance(extent, int) and extent % n == 0:
         return at * rows, (at + 1) * rows
@@ -405,7 +405,7 @@ def _made(dist: Sequence[Replicate | Shard], partial: Sequence[Partial], one: Te
 
 
 def made_at(layout: TensorLayout, said: str) -> tuple[tuple[str, Span], ...]:
-    """Return the line that made a layout, for an error that says `said` of it."""
+    """Return the note of an error about the line that made a layout, with the text `said`; () if the line is unknown."""
     return () if layout.span == UNKNOWN else ((said, layout.span),)
 
 

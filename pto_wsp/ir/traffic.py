@@ -1,4 +1,4 @@
-"""Define `Collective`: what a collective of a workload sends, as an expression.
+"""Define `Collective`: the number of bytes that a collective of a workload sends, as an expression.
 
 >>> w.collectives[0].bytes_sent(0), w.collectives[0].formula
 """
@@ -20,7 +20,7 @@ Sent: TypeAlias = Callable[[Sequence["int | Symbolic"]], Any]     # a whole numb
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collective:
-    """A collective of a workload: what, by which algorithm, along which axis of the mesh, of which tensor, at which line."""
+    """A collective of a workload: its kind (allreduce, …), algorithm, mesh axis, tensor, and the user's line."""
 
     name: str
     algorithm: str

@@ -188,7 +188,7 @@ def _dtype(entry: Op, types: Sequence[ArrayType], attrs: Attrs) -> DType:
 
 
 def joint_shape(shapes: Sequence[Extents]) -> Extents | None:
-    """Return the shape that shapes broadcast to, None where they do not: extents are equal, or one is the number 1."""
+    """Return the shape that shapes broadcast to; None if two extents of a dimension differ and neither is the number 1."""
     rank = max(map(len, shapes), default=0)
     found: list[Scalar] = []
     for back in range(rank, 0, -1):

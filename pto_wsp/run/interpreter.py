@@ -172,8 +172,8 @@ class _TaskStream:
     """
 
     def __init__(self, plan: TaskPlan, bindings: Bindings, tasks: _TaskRunner | None = None, rules: OrderRules | None = None,
-                 seed: int = 0, turn: Callable[[], None] | None = None) -> None:
-        """Create a stream. `turn` is called in each loop iteration and before each task, and may raise."""
+                 seed: int = 0, tick: Callable[[], None] | None = None) -> None:
+        """Create a stream. `tick` is called in each loop iteration and before each task, and may raise."""
         self.nodes: list[StreamNode] = []
         self.memory: dict[int, Array] = {}     # memory of live tensors allocated in bodies
         self._plan = plan
@@ -186,11 +186,11 @@ class _TaskStream:
         self._made: dict[int, Made] = {}       # by the number of a tensor allocated in a body
         self._numbers: list[int] = []          # for each node the number of tasks before it
         self._n_tasks = 0
-        self._turn = turn
+        self._tick = tick
 
-    def turn(self) -> None:
-        if self._turn is not None:
-            self._turn()
+    def tick(self) -> None:
+        if self._tick is not None:
+            self._tick()
 
     def submit(self, task: TaskInstance) -> int:
         written = [arg for arg, place in enumerate(task.submit.places) if place.role.writes]
@@ -243,7 +243,7 @@ class _TaskStream:
         return next((number for number in range(self._n_executed, len(self.nodes)) if ends_pipeline(self.nodes[number])), len(self.nodes))
 
     def _run(self, number: int) -> None:
-        self.turn()
+        self.tick()
         node = self.nodes[number]
         match node:
             case Released(fresh):
@@ -341,7 +341,7 @@ class Interpreter:
         tasks = _TaskRun(self, bindings)
         writes = tuple(tuple(param.role.writes for param in use.kernel.memory_params) for use in self.plan.kernels)
         stream = _TaskStream(self.plan, bindings, tasks, OrderRules(self.plan.structure, bindings.groups, writes), order_seed,
-                         self._turn)
+                         self._tick)
         self._going_on = (tasks, stream)
         enumerate_tasks(self.plan, bindings, stream, lambda: tasks.n_run)
         self._stream = tuple(stream.nodes)
@@ -365,7 +365,7 @@ class Interpreter:
         args |= {param.name: value for param, value in zip(kernel.scalar_params, task.scalars, strict=True)}
         try:
             with np.errstate(all="ignore"):
-                failed = failure_of(kernel, args, self._prints.of_task(number, task.submit.site, task.index), self._turn)
+                failed = failure_of(kernel, args, self._prints.of_task(number, task.submit.site, task.index), self._tick)
         except FaultFound as found:
             raise finite_error(self.plan, task.submit, task.index, found.number, found.fault) from None
         if failed is not None:
@@ -383,7 +383,7 @@ class Interpreter:
         """Ask a run in another thread, running or about to start, to stop with KeyboardInterrupt."""
         self._is_cancelled = True
 
-    def _turn(self) -> None:
+    def _tick(self) -> None:
         if self._is_cancelled:
             raise KeyboardInterrupt
 

@@ -49,12 +49,12 @@ def run_kernel(kernel: k.Kernel, args: Mapping[str, Array | s.Number]) -> int | 
 
 
 def failure_of(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Show | None = None,
-               turn: Callable[[], None] | None = None) -> Failure | None:
+               tick: Callable[[], None] | None = None) -> Failure | None:
     """Run a kernel as `run_kernel` does; return the failed guard with its fault, or None.
 
-    `show` is called for each print. `turn` is called in each loop iteration, and may raise.
+    `show` is called for each print. `tick` is called in each loop iteration, and may raise.
     """
-    run = _KernelRun(kernel, args, show, turn)
+    run = _KernelRun(kernel, args, show, tick)
     try:
         run.body(kernel.body)
     except _GuardFailed as failed:
@@ -69,7 +69,7 @@ class _KernelRun:
     kernel: k.Kernel
     args: Mapping[str, Array | s.Number]
     show: Show | None = None
-    turn: Callable[[], None] | None = None
+    tick: Callable[[], None] | None = None
     arrays: dict[str, Array] = field(init=False)
     numbers: dict[str, s.Number] = field(init=False)
     tensors: frozenset[str] = field(init=False)
@@ -128,8 +128,8 @@ class _KernelRun:
                 check_value(number, self.values[value.id], made_from)
             case k.For(var, start, stop, step, body):
                 for index in range(self.whole(start), self.whole(stop), self.whole(step)):
-                    if self.turn is not None:
-                        self.turn()
+                    if self.tick is not None:
+                        self.tick()
                     self.variables[var] = index
                     self.body(body)
             case k.Rows(_, body) | k.Columns(_, body):

@@ -117,7 +117,7 @@ class Sink(Protocol):
         """Free a tensor at the end of its body."""
         ...
 
-    def turn(self) -> None:
+    def tick(self) -> None:
         """Continue a loop.
 
         Raises: KeyboardInterrupt if the run is cancelled.
@@ -243,7 +243,7 @@ class Orchestrator:
 
     def _enter(self, loop: PlanLoop, value: int, after: int) -> None:
         """Begin an iteration of a loop: set its variable, and the one that it leads to."""
-        self.sink.turn()
+        self.sink.tick()
         self.vars[loop.var.id] = value
         if loop.through is not None:
             self._ready(loop.through.note, after)

@@ -67,7 +67,7 @@ class RankEngine(Engine):
         return engine
 
     def to_look_at(self, bindings: Bindings) -> Engine:
-        """Return the engine whose record is the plan's, as all ranks have it: with the copies of rank 0 where it names these."""
+        """Return an engine whose record has the tasks of all ranks, as graph, trace and statistics show them."""
         if not self._free or self._waits:
             return self
         self._whole.record_only(bindings)

@@ -38,7 +38,7 @@ class RankRunner(Interpreter):
         Raises: M106 for a failure of another rank, M107 for ranks that differ, and the errors of a run.
         """
         self.sent[:] = 0
-        self.peers.turn = self._turn
+        self.peers.turn = self._tick
         with self.part.together(bindings):
             super().run(bindings, order_seed)
 

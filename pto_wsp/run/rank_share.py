@@ -77,7 +77,7 @@ class RankShare:
         return self._ranks(task.places[-1].slot).free if local and task.places else ()
 
     def first_of_copies(self, free: tuple[int, ...]) -> int:
-        """Return the first rank of those that have copies of what this one has a copy of: in one process, the array takes its copy."""
+        """Return the lowest rank among those that have equal copies with this rank. `free`: mesh axes along which the copies are equal."""
         rank = 0
         for axis, (one, size) in enumerate(zip(self._at, self.mesh.shape, strict=True)):
             rank = rank * size + (0 if axis in free else one)
@@ -145,5 +145,5 @@ class RankShare:
 
 def not_over_mpi(problem: str, *, expected: str | None = None, found: str | None = None,
                  help: str = "compile without comm=, in one process") -> MeshError:
-    """Return the error for what runs in one process alone."""
+    """Return the error M102 for a feature that needs all ranks in one process."""
     return MeshError(problem, here(), expected=expected, found=found, help=help)

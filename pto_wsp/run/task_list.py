@@ -113,7 +113,7 @@ class _TaskCollector:
     def release(self, released: Released) -> None:
         pass
 
-    def turn(self) -> None:
+    def tick(self) -> None:
         pass
 
     def array_of(self, fresh: int) -> Array:

@@ -62,7 +62,7 @@ def symbols_of(function: t.TensorFunction, shapes: Sequence[tuple[int, ...]]) ->
 
 
 def poison(shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return an array that nothing has written: NaN, or an integer that no computation survives."""
+    """Return the contents of unwritten memory: NaN in every element, for integers the extreme value, for masks True."""
     if dtype.is_bool:
         return np.ones(shape, np.bool_)
     if dtype.is_real:
@@ -97,7 +97,7 @@ class TensorRun:
             return tuple(np.array(self.view(view), order="C", copy=True).reshape(self.view(view).shape) for view in function.results)
 
     def bind(self, arrays: Sequence[Array], scalars: Mapping[str, Number]) -> None:
-        """Take the arguments, and check that they fit."""
+        """Bind arrays and scalars to the parameters, after a check of their number, dtypes and shapes."""
         function = self.function
         if len(arrays) != len(function.params):
             raise _unfit(f"`{function.name}` takes another number of arrays", str(len(function.params)), str(len(arrays)))
@@ -116,7 +116,10 @@ class TensorRun:
             self.define(constant.array, np.frombuffer(constant.data, constant.array.dtype.np).reshape(shape))
 
     def define(self, array: t.Array, value: Array) -> None:
-        """Keep what an array holds; check its contracts."""
+        """Store the elements of an array.
+
+        Raises: R110 if the elements break a contract of the array.
+        """
         for contract in array.contracts:
             breach = contract_breach(contract, array.name, value)
             if breach is not None:
@@ -126,7 +129,7 @@ class TensorRun:
 
     # -- control -------------------------------------------------------------------------------------------------------
     def sequence(self, body: t.Body) -> None:
-        """Run a body; what it makes ends with it."""
+        """Run the items of a body, then drop the arrays that the body made (not those of the function's body)."""
         kept = len(self.made)
         for item in body.items:
             self.item(item)
@@ -146,11 +149,11 @@ class TensorRun:
                     self.item(inner)
             case flow.Loop(var, start, stop, step, ordered, body):
                 with self.at(item.span, "a loop"):
-                    turns: Sequence[int] = range(self.whole(start), self.whole(stop), self.step(step))
+                    iterations: Sequence[int] = range(self.whole(start), self.whole(stop), self.step(step))
                 if not ordered and self.order is not None:
-                    turns = self.shuffle.sample(turns, len(turns))
-                for turn in turns:
-                    self.numbers[var] = turn
+                    iterations = self.shuffle.sample(iterations, len(iterations))
+                for iteration in iterations:
+                    self.numbers[var] = iteration
                     self.sequence(body)
                 self.numbers.pop(var, None)
             case flow.Choice(branches, otherwise):
@@ -172,7 +175,7 @@ class TensorRun:
 
     @contextmanager
     def at(self, span: Span, what: object) -> Iterator[None]:
-        """Put the user's line on what goes wrong inside."""
+        """Give errors that are raised in the `with` block the user's line; report other exceptions as internal errors."""
         try:
             yield
         except PtoError as problem:

@@ -46,7 +46,7 @@ def check_tensor_passes(planned: PlannedFunction, context: TensorContext, arrays
 
 def difference_of_functions(before: t.TensorFunction, after: t.TensorFunction, arrays: Sequence[Array],
                             scalars: Mapping[str, Number] | None = None, order: int | None = None) -> str | None:
-    """Say in what a function computes other numbers than another on these arguments; None where it does not.
+    """Describe the first difference between the results of two functions on the same arguments; None for equal results.
 
     A function that ends with a user's error means nothing more; then the other may do anything. `order`: of the other's free iterations.
     """

@@ -82,7 +82,7 @@ def plain_value(value: PlanValue) -> PlainValue:
 
 
 def place_text(key: str, name: str, axis: str) -> str:
-    """Return where an entry stands, as a person reads it: `tiles['out'][1]`."""
+    """Return the place of an entry in a plan, as users write it: `tiles['out'][1]`."""
     return key + (f"[{name!r}]" if name else "") + (f"[{axis if axis.isdigit() else repr(axis)}]" if axis else "")
 
 
@@ -141,7 +141,7 @@ def unknown_key(key: object) -> PlanEntryError:
 
 
 def check_value(key: str, name: str, axis: str, value: object) -> PlanValue:
-    """Return a value as an entry holds it.
+    """Return the value that an entry stores for a user's value of this key.
 
     Raises: J301 for a value that the key does not take.
     """

@@ -23,7 +23,7 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class GroupCost:
-    """What a group is and costs, for people: `whole`: what stands in a task whole; `cycles`: of all its tasks, None if not known."""
+    """The ops and the costs of a group, for display. `whole`: axes that no task cuts; `cycles`: of all tasks, None if unknown."""
 
     name: str
     ops: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class GroupCost:
 
 @dataclass(frozen=True, slots=True)
 class PlanData:
-    """What a file holds of a plan."""
+    """The data of a plan that a file stores."""
 
     function: str
     arch: str

@@ -145,8 +145,8 @@ def _sum_iterations(node: s.Sum, leaf: Leaf, inner: list[tuple[s.Scalar, Column]
     counts = count[at]
     n = int(counts.sum())
     begins = np.cumsum(counts) - counts
-    turn = np.arange(n) - np.repeat(begins, counts)
-    value = np.repeat(start[at], counts) + turn * np.repeat(step[at], counts)
+    iteration = np.arange(n) - np.repeat(begins, counts)
+    value = np.repeat(start[at], counts) + iteration * np.repeat(step[at], counts)
     spread = {part: np.repeat(np.broadcast_to(column, shape)[at], counts) for part, column in inner}
 
     def here(part: s.Scalar) -> Column | None:

@@ -122,7 +122,7 @@ class LanesPart(CardPart):
 
 
 class Setting(CardPart):
-    """What one of the compared says on a subject. `differs`: from the first."""
+    """The text of one compared run about a subject. `differs`: the text differs from that of the first run."""
 
     label: str
     value: str
@@ -172,7 +172,7 @@ class ComparedPart(CardPart):
 
 
 class CurvePoint(CardPart):
-    """A point of a curve, as what it stands for and where it lies: `x` and `y` in thousandths of the picture, y from the top."""
+    """A point of a curve: its label, and its place `x`, `y` in thousandths of the picture, y from the top."""
 
     label: str
     x: int
@@ -180,7 +180,7 @@ class CurvePoint(CardPart):
 
 
 class CurvePart(CardPart):
-    """What was tried, as dots, and the best so far, as steps. `bound`: the height of the lower bound in thousandths from the top."""
+    """A search: each trial as a dot, the best result so far as steps. `bound`: height of the lower bound, in thousandths from the top."""
 
     kind: Literal["curve"] = "curve"
     title: str
@@ -206,7 +206,7 @@ class GraphNode(CardPart):
 
 
 class GraphLink(CardPart):
-    """Edges between two nodes, by number, or from a node to itself: why, how many, and the way of the line as points x, y."""
+    """Edges between two nodes (by number) or from a node to itself: reason, count, and the line's points as x, y pairs."""
 
     source: int
     target: int
@@ -249,7 +249,7 @@ class RegionMap(CardPart):
 
 
 class MapsPart(CardPart):
-    """What one task uses of its tensors, on small maps."""
+    """The regions of tensors that one task uses, on small maps."""
 
     kind: Literal["maps"] = "maps"
     title: str
@@ -448,14 +448,14 @@ Tone: TypeAlias = Literal["", "key", "name", "number", "string", "comment", "fir
 
 
 class CodeRun(CardPart):
-    """Characters of a line of code with one tone: what they are in the language, or the side that they are marked for."""
+    """Consecutive characters of a line of code with one tone: a class of the language's tokens, or a marked side of a conflict."""
 
     text: str
     tone: Tone = ""
 
 
 class CodeLine(CardPart):
-    """A line of code. `number`: of its line, "" for none; `badge`: the letter of what it is about; `note`: what stands at the right."""
+    """A line of code. `number`: the line number, "" for none; `badge`: letter of the access on the line; `note`: text at the right."""
 
     number: str = ""
     badge: Literal["", "A", "B"] = ""
@@ -518,14 +518,14 @@ class Edit(CardPart):
 
 
 class EditsPart(CardPart):
-    """Changes to choose from, one beside the other."""
+    """Alternative changes of the user's code, side by side."""
 
     kind: Literal["edits"] = "edits"
     edits: tuple[Edit, ...]
 
 
 class CoreGroup(CardPart):
-    """Cores of one kind that an AICPU hands tasks to."""
+    """Cores of one kind that an AICPU dispatches tasks to."""
 
     kind: Literal["cube", "vector", "core"]
     count: int
@@ -654,7 +654,7 @@ class StripPart(CardPart):
 
 
 class DetailsPart(CardPart):
-    """Text that a reader opens: its title is shown."""
+    """Text that is folded under its title until a reader opens it."""
 
     kind: Literal["details"] = "details"
     title: str

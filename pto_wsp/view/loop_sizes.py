@@ -124,21 +124,21 @@ class _Counter:
         if needed and sum(map(len, ranges)) > _MOST_SAMPLES:
             return None
         found: list[tuple[Values, int]] = []
-        for (at, weight), turns in zip(samples, ranges, strict=True):
-            picked = turns if needed else turns[len(turns) // 2:len(turns) // 2 + 1]
-            for turn in picked:
-                inside = {**at, loop.var: turn}
+        for (at, weight), numbers in zip(samples, ranges, strict=True):
+            picked = numbers if needed else numbers[len(numbers) // 2:len(numbers) // 2 + 1]
+            for number in picked:
+                inside = {**at, loop.var: number}
                 if loop.through is not None:
                     try:
                         inside[loop.through.var] = self._value(loop.through.value, inside)
                     except _NotKnown:
                         if needed:
                             return None
-                found.append((inside, weight * (1 if needed else len(turns))))
+                found.append((inside, weight * (1 if needed else len(numbers))))
         return found
 
     def _size(self, loop: wl.WorkloadLoop, ranges: Sequence[range], samples: Samples) -> LoopSize:
-        counts = [len(turns) for turns in ranges]
+        counts = [len(numbers) for numbers in ranges]
         total = sum(count * weight for count, (_, weight) in zip(counts, samples, strict=True))
         if loop.through is not None:
             return LoopSize(f"{sum(counts):,} in {len(counts):,} sparse rows", None, self._dots(loop, ranges, samples))
@@ -161,8 +161,8 @@ class _Counter:
         if sum(map(len, ranges)) > _MOST_SAMPLES:
             return None
         try:
-            rows = [[self._value(loop.through.value, {**at, loop.var: turn}) for turn in turns]
-                    for turns, (at, _) in zip(ranges[:_MOST_ROWS], samples, strict=False)]
+            rows = [[self._value(loop.through.value, {**at, loop.var: number}) for number in numbers]
+                    for numbers, (at, _) in zip(ranges[:_MOST_ROWS], samples, strict=False)]
         except _NotKnown:
             return None
         scale = -(-(1 + max((column for row in rows for column in row), default=0)) // _MOST_COLUMNS)

@@ -42,7 +42,7 @@ class ReadyFunction:
     symbols: Mapping[str, str]
 
     def call_of(self, bound: BoundArguments) -> ReadyCall:
-        """Return what calls have alike whose arrays have the layouts of these.
+        """Return the prepared state that all calls share whose arrays have the same layouts as the arrays of this call.
 
         Raises: J201 for a broken assumption or an extent below 0; R113 for arrays that cannot be used.
         """
@@ -84,7 +84,7 @@ class ReadyFunction:
 
 @dataclass(slots=True, eq=False)
 class ContractMemory:
-    """A contract of one argument, and the elements that kept it last: they are not checked again."""
+    """A contract of one argument, and the last elements that satisfied it: equal elements are not checked again."""
 
     number: int
     path: str
@@ -116,7 +116,7 @@ def check_contract(contract: Contract, path: str, array: Array) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ReadyCall:
-    """What calls with equal layouts have alike.
+    """The prepared state of calls whose arrays have equal layouts.
 
     `places`: each argument with its slot, -1 for one that the program does not read; `packed`: arguments whose last dimension is strided;
     `scalars`: slot (or -1), name and dtype of each number of a call.

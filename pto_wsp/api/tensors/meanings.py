@@ -48,7 +48,7 @@ def _made(value: object, make: Maker) -> object:
 
 
 def check_arrays(bound: BoundArguments) -> list[np.ndarray]:
-    """Return the arrays of a call, held to everything that a compiled call holds them to.
+    """Return the arrays of a call, after the checks that a compiled call makes: symbols, contracts, writability, overlaps.
 
     Raises: J201 for two numbers of one symbol; R110 for a broken contract; R113 for what is written and cannot be, or overlaps another.
     """

@@ -34,7 +34,7 @@ class RankResult:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RankCall:
-    """What calls with equal shapes and layouts have alike. `inputs`, `scalars`: the program's names; None for what it does not read."""
+    """The prepared state of calls with equal shapes and layouts. `inputs`, `scalars`: names in the program, None for an unread argument."""
 
     name: str
     mesh: Mesh

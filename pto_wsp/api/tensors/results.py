@@ -90,7 +90,7 @@ def unwritable(name: str, array: Array) -> WrittenArrayError | None:
 
 
 def refuse_overlaps(written: Sequence[tuple[str, Array]], read: Sequence[tuple[str, Array]]) -> None:
-    """Check that what a call writes shares memory with none of its other arrays.
+    """Check that no array that a call writes shares memory with another array of the call.
 
     Raises: J122 for all that do together.
     """

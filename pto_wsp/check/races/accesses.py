@@ -172,7 +172,7 @@ class Taken:
 
 
 def token_number(consumer: PlanConsume) -> Var:
-    """Return the variable that counts the tokens of a consumer's channel: which one is taken in this turn, all replicas together."""
+    """Return the variable that counts the tokens of a consumer's channel: the number of the token of an iteration, over all replicas."""
     return Var("token", _TOKEN_NUMBERS - consumer.site)
 
 

@@ -72,17 +72,17 @@ class TokenPosition:
 class _Count:
     """The relation of an end to a place of its process: `number` of its tokens precede the place.
 
-    `turn`: tokens of earlier common iterations; `common`: number of common levels; `before`: the end precedes the place in a common
+    `earlier`: tokens of earlier common iterations; `common`: number of common levels; `before`: the end precedes the place in a common
     iteration;
-    `ordered`: common iterations are ordered; `each_turn`: every common iteration has a token.
+    `ordered`: common iterations are ordered; `each_iteration`: every common iteration has a token.
     """
 
     number: s.Scalar
-    turn: s.Scalar
+    earlier: s.Scalar
     common: int
     before: bool
     ordered: bool
-    each_turn: bool
+    each_iteration: bool
 
 
 def ends_in(process: PlanProcess, kinds: tuple[type, ...], number: int) -> Iterator[End]:
@@ -128,10 +128,10 @@ def next_after(place: Path, end: End, task: Submit | None, *, structure: bool) -
     if replicas > 1:
         if not count.common:
             return None
-        return TokenPosition(s.add(count.turn, s.Const(replicas)) if count.before else count.turn, False)
+        return TokenPosition(s.add(count.earlier, s.Const(replicas)) if count.before else count.earlier, False)
     if count.ordered or not structure:
         return TokenPosition(count.number, True)
-    return TokenPosition(count.number, False) if not count.before and count.each_turn else None
+    return TokenPosition(count.number, False) if not count.before and count.each_iteration else None
 
 
 def last_before(place: Path, end: End, *, structure: bool) -> TokenPosition | None:
@@ -146,11 +146,11 @@ def last_before(place: Path, end: End, *, structure: bool) -> TokenPosition | No
     if replicas > 1:
         if not count.common:
             return None
-        return TokenPosition(count.turn if count.before else s.sub(count.turn, s.Const(replicas)), False)
+        return TokenPosition(count.earlier if count.before else s.sub(count.earlier, s.Const(replicas)), False)
     last = s.sub(count.number, s.Const(1))
     if count.ordered or not structure:
         return TokenPosition(last, True)
-    return TokenPosition(last, False) if count.before and count.each_turn else None
+    return TokenPosition(last, False) if count.before and count.each_iteration else None
 
 
 def next_of(end: End, other: End, *, structure: bool) -> s.Scalar | None:
@@ -214,13 +214,13 @@ def _count(place: Path, end: End) -> _Count | None:
     deeper = around[common:]
     if any(isinstance(level, Consume) for level in deeper) and before:
         return None
-    turn = _sum_of_iterations(around, common)
-    number = turn
+    earlier = _sum_of_iterations(around, common)
+    number = earlier
     if before:
-        number = s.add(turn, _product(deeper))
+        number = s.add(earlier, _product(deeper))
     ordered = all(level.ordered for level in around[:common] if isinstance(level, Loop))
-    each_turn = all(isinstance(level, Loop) and _is_positive(level) for level in deeper)
-    return _Count(number, turn, common, before, ordered, each_turn)
+    each_iteration = all(isinstance(level, Loop) and _is_positive(level) for level in deeper)
+    return _Count(number, earlier, common, before, ordered, each_iteration)
 
 
 def _sum_of_iterations(around: tuple[Repeats, ...], common: int) -> s.Scalar:

@@ -44,7 +44,7 @@ class Route:
     """A path of tokens from the access on `side` to the other access. An event that orders the two is a route without hops.
 
     `hops`: the tokens, from the last received back to the first sent. The access comes before the first send in each iteration of the
-    levels around both: `loops`, and consumers. For each such consumer, `turns` has the hops back to the loops that distinguish its
+    levels around both: `loops`, and consumers. For each such consumer, `iterations` has the hops back to the loops that distinguish its
     iterations.
     `replicas`: the route says that the two accesses are in different replicas of one process, hence in different iterations.
     """
@@ -52,7 +52,7 @@ class Route:
     side: int
     hops: tuple[Hop, ...] = ()
     loops: tuple[PlanLoop, ...] = ()
-    turns: tuple[tuple[Hop, ...], ...] = ()
+    iterations: tuple[tuple[Hop, ...], ...] = ()
     replicas: bool = False
 
 
@@ -247,8 +247,8 @@ class Question:
                     self.not_above(var, stop, side, 1)
                 by = self.number(step, side)
                 if by.is_known and by.constant > 1:
-                    turn = fresh_variable(f"{var.name}'", VarKind.DEFINED)
-                    self.system.equal(self.number(var, side), self.number(start, side) + turn * by.constant)
+                    iteration = fresh_variable(f"{var.name}'", VarKind.DEFINED)
+                    self.system.equal(self.number(var, side), self.number(start, side) + iteration * by.constant)
                 if through is not None and ends:
                     self.system.equal(self.number(through.var, side), self.number(through.value, side))
             case Taken():
@@ -317,8 +317,8 @@ class Question:
             ways.append(System().below(there, here))
             if not loop.ordered:
                 ways.append(System().below(here, there))
-        for turn in route.turns:
-            for hop, ours, theirs in zip(turn, self._back(turn, route.side), self._back(turn, sent), strict=True):
+        for iteration in route.iterations:
+            for hop, ours, theirs in zip(iteration, self._back(iteration, route.side), self._back(iteration, sent), strict=True):
                 for level in hop.levels:
                     if isinstance(level, Loop):
                         here, there = self.number(level.var, ours), self.number(level.var, theirs)

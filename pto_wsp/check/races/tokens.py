@@ -183,10 +183,10 @@ def _routes(contest: Contest, pipeline: PlanPipeline, network: TokenNetwork, pai
             if not structure and not (isinstance(sent.statement, Send) and first.statement.handle in sent.statement.after):
                 continue
             if around is not None and _is_single_replica(home, around):
-                turns = tuple(_iteration_key(network, item) for item in around if isinstance(item, Consume))
-                if None not in turns:
+                iterations = tuple(_iteration_key(network, item) for item in around if isinstance(item, Consume))
+                if None not in iterations:
                     loops = tuple(item for item in around if isinstance(item, Loop))
-                    yield Route(side, hops, loops, tuple(turn for turn in turns if turn is not None))
+                    yield Route(side, hops, loops, tuple(iteration for iteration in iterations if iteration is not None))
         if home.replicas == 1 and _event_between(pipeline, home, path, second.levels[pair.depth], second.statement):
             yield Route(side)
 
@@ -236,9 +236,9 @@ def _is_single_replica(process: PlanProcess, around: Iterable[object]) -> bool:
 
 def _of_replicas(network: TokenNetwork, pair: Pair) -> Iterator[Route]:
     ours, theirs = (next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses)
-    turn = _iteration_key(network, ours) if ours is not None and ours is theirs else None
-    if turn is not None:
-        yield Route(0, turns=(turn,), replicas=True)
+    iteration = _iteration_key(network, ours) if ours is not None and ours is theirs else None
+    if iteration is not None:
+        yield Route(0, iterations=(iteration,), replicas=True)
 
 
 def _common_repeats(before: Path, after: Path) -> tuple[PlanLoop | PlanConsume, ...] | None:
@@ -255,7 +255,7 @@ def _common_repeats(before: Path, after: Path) -> tuple[PlanLoop | PlanConsume, 
 
 
 def _iteration_key(network: TokenNetwork, consumer: PlanConsume) -> tuple[Hop, ...] | None:
-    """Return what tells one turn of a consumer from another: the loops around the send of its token, and so on from there."""
+    """Return the loops that tell one iteration of a consumer from another: those around the send of its token, and so on from there."""
     hops: list[Hop] = []
     pending, seen = [consumer], {consumer.channel}
     while pending:

@@ -490,7 +490,7 @@ def _network_body(state: LoweringState, network: NpuPipeline, after: str | None)
     if after is None:
         state.nothing = names.take("none")
         yield state.ids(state.nothing)
-    turns: list[c.Stmt] = []
+    cases: list[c.Stmt] = []
     frames: list[str] = []
     for stage in network.processes:
         name = names.take(cpp_name(stage.name))
@@ -499,9 +499,9 @@ def _network_body(state: LoweringState, network: NpuPipeline, after: str | None)
         for replica in range(stage.replicas):
             own = f"{name}[{replica}]"
             frames.append(own)
-            turns.append(c.If(c.Infix("==", c.Name("stream"), c.Int(stage.stream + replica)),
+            cases.append(c.If(c.Infix("==", c.Name("stream"), c.Int(stage.stream + replica)),
                               (c.Return(c.Call(process, (c.Name(own),))),)))
-    yield c.Closure("run", "int stream", "pto_wsp::Step", (*turns, c.Return(_LEAVES)))
+    yield c.Closure("run", "int stream", "pto_wsp::Step", (*cases, c.Return(_LEAVES)))
     ran = c.Call("network.run", (c.Int(network.processes[0].stream), c.Int(len(frames)), c.Name("run")))
     yield c.If(c.Prefix("!", ran), (state.leave,))
     if after is not None:

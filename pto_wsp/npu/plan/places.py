@@ -66,7 +66,7 @@ class TaskItems:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """Its launches in program order."""
+        """The launches of the items, in program order."""
         return tuple(launch for item in self.items for launch in leaves(item))
 
     @property
@@ -138,7 +138,7 @@ def trip_count(loop: NpuLoop) -> int | None:
 
 
 def token_loop(drain: NpuConsume) -> NpuLoop:
-    """Return a loop that stands for the taking of tokens: nobody knows how many, and what they carry is no number times an iteration."""
+    """Return a loop in place of a `Consume`: its trip count is unknown, and no variable of the tokens is linear in the iteration."""
     return Loop(s.Var("token", -1), s.Const(0), s.SlotValue(-1), s.Const(1), True, drain.body, Precondition())
 
 
@@ -207,7 +207,7 @@ def always_changing(plan: NpuPlan) -> Moved:
 
 
 def changed_on_exit(item: NpuLoop | Scope) -> Moved:
-    """Return what is something else outside of a loop's iteration, or of a scope."""
+    """Return the loop variables, or a scope's tensors, that differ after the end of an iteration or of the scope."""
     return frozenset(item.bound) if isinstance(item, Loop) else frozenset(map(Instance, item.tensors))
 
 
@@ -333,7 +333,7 @@ class PlaceMap:
     process: tuple[int, int, bool] | None = None     # the process that `note` is in
 
     def note(self, item: NpuItem, loops: tuple[NpuLoop, ...], ways: frozenset[_Way]) -> None:
-        """Go through an item in program order."""
+        """Record the places of an item's launches, in program order. `loops`: those around the item; `ways`: sides of the forks around."""
         match item:
             case Do(launch):
                 self.places.append(Position(launch, len(self.places), loops, ways, self.process))

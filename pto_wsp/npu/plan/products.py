@@ -138,7 +138,7 @@ def turn_loads(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     """Return a cube kernel with each transposition of a loaded tile replaced by a transposing load."""
     del context
     loads: dict[int, k.Load] = {}
-    turns: dict[int, list[k.Load]] = {}     # by the value of the original load
+    transposed: dict[int, list[k.Load]] = {}     # by the value of the original load
     gone: set[int] = set()                  # results of the removed transpositions
     for stmt in walk(kernel.body):
         match stmt:
@@ -146,7 +146,7 @@ def turn_loads(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
                 loads[result.id] = stmt
             case k.Compute(result, transpose.name, (k.Value(id=source),)) if source in loads:
                 loads[result.id] = replace(loads[source], result=result, transpose=not loads[source].transpose)
-                turns.setdefault(source, []).append(loads[result.id])
+                transposed.setdefault(source, []).append(loads[result.id])
                 gone.add(result.id)
             case _:
                 pass
@@ -154,9 +154,9 @@ def turn_loads(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     used = use_counts(kernel.body)
 
     def loaded(load: k.Load) -> Iterator[k.Stmt]:
-        if used[load.result.id] > len(turns.get(load.result.id, ())):
+        if used[load.result.id] > len(transposed.get(load.result.id, ())):
             yield load
-        for turned in turns.get(load.result.id, ()):
+        for turned in transposed.get(load.result.id, ()):
             yield from loaded(turned)
 
     def rebuilt(body: Body) -> Body:

@@ -252,9 +252,9 @@ def _statement_of(statement: Statement, before: tuple[Last, ...], found: Program
             return before
 
 
-def _seen_from_outside(lasts: Iterable[Last], what: NpuLoop | Scope, turns: int | None) -> tuple[Last, ...]:
+def _seen_from_outside(lasts: Iterable[Last], what: NpuLoop | Scope, n_iterations: int | None) -> tuple[Last, ...]:
     """What a loop's body or a scope ends with, seen from outside this iteration of it."""
-    return tuple(replace(last, count=times(last.count, turns), moved=last.moved | changed_on_exit(what)) for last in lasts)
+    return tuple(replace(last, count=times(last.count, n_iterations), moved=last.moved | changed_on_exit(what)) for last in lasts)
 
 
 def _union(*parts: Iterable[Last]) -> tuple[Last, ...]:

@@ -32,7 +32,7 @@ _ZERO, _ONE = s.Const(0), s.Const(1)
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The rectangle that a load or store moves. `turned`: rows of the tile are columns of the parameter.
+    """The rectangle that a load or store moves. `turned`: the tile is transposed, its rows are columns of the parameter.
 
     `valid_rows`, `valid_cols` count rows and columns of the tile. `inside`, `some_rows`, `some_cols`: the conditions, as far as they are
     unproven, that the piece is inside the region and that it is not empty.

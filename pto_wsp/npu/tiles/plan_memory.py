@@ -123,11 +123,11 @@ class _LiveRanges:
 
     # -- upward-exposed reads
 
-    def _exposed(self, body: Body, first_turn: tp.For | None = None) -> tuple[frozenset[int], frozenset[int]]:
+    def _exposed(self, body: Body, first_of: tp.For | None = None) -> tuple[frozenset[int], frozenset[int]]:
         """Return the buffers that a block reads before it writes them, and the buffers that it writes.
 
-        `first_turn`: of that loop, so branches on its first iteration are taken. A branch may rely on the writes of an earlier branch on
-        the same condition.
+        `first_of`: the loop whose first iteration the block is: branches on that iteration are taken. A branch may rely on the writes of an
+        earlier branch on the same condition.
         """
         exposed: set[int] = set()
         written: set[int] = set()
@@ -137,11 +137,11 @@ class _LiveRanges:
                 case tp.For():
                     reads, writes = self._exposed(step.body, step)
                 case tp.If(condition, then, other):
-                    reads, writes = self._exposed(then, first_turn)
+                    reads, writes = self._exposed(then, first_of)
                     reads -= where.get(condition, frozenset())
                     where[condition] = where.get(condition, frozenset()) | writes
-                    if first_turn is None or not _is_first_iteration(condition, first_turn):
-                        more, also = self._exposed(other, first_turn)
+                    if first_of is None or not _is_first_iteration(condition, first_of):
+                        more, also = self._exposed(other, first_of)
                         reads, writes = reads | more, writes & also
                 case _:
                     reads, writes = self._of_step(step)

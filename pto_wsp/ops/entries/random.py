@@ -62,17 +62,17 @@ def random_at(places: Operand, seed: object) -> Operand:
     left = tile_of("random_at", places, (DType.U32,), "pto.cast(places, DType.U32)")
     key, upper = _words("seed", seed)
     right = full((1, 1), upper, DType.U32)
-    for turn in range(ROUNDS):
+    for k in range(ROUNDS):
         high, low = _product(SHORT_MULTIPLIER, left)
-        left, right = xor(xor(high, right), (key + turn * KEY_STEPS[0]) % _WORD), low
+        left, right = xor(xor(high, right), (key + k * KEY_STEPS[0]) % _WORD), low
     return _unit(left)
 
 
 def philox(counter: tuple[Operand, Operand, Operand, Operand], keys: tuple[Number, Number]) -> tuple[Operand, Operand, Operand, Operand]:
     """Return four random words for each four words of a counter, all u32, under a key."""
     a, b, c, d = counter
-    for turn in range(ROUNDS):
-        first, second = ((key + turn * step) % _WORD for key, step in zip(keys, KEY_STEPS, strict=True))
+    for k in range(ROUNDS):
+        first, second = ((key + k * step) % _WORD for key, step in zip(keys, KEY_STEPS, strict=True))
         (high_a, low_a), (high_c, low_c) = _product(MULTIPLIERS[0], a), _product(MULTIPLIERS[1], c)
         a, b, c, d = xor(xor(high_c, b), first), low_c, xor(xor(high_a, d), second), low_a
     return a, b, c, d

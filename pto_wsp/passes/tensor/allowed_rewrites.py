@@ -197,12 +197,12 @@ def _loop(statement: Apply, score: ArrayView, values: ArrayView, known: _Definit
     j = Var(f"{result.name.replace('.', '_').replace('#', '_')}_block", known.last_id)
     start = j
     items: list[Item] = []
-    turn: list[Item] = []
+    iteration: list[Item] = []
 
     def emit(op: str, name: str, shape: tuple[Scalar, ...], *operands: Operand, dtype: DType = wide,
              attrs: tuple[tuple[str, object], ...] = ()) -> ArrayView:
         made = known.array(f"{result.name}.{name}", shape, dtype)
-        turn.append(flow.Do(Apply(op, operands, (made,), attrs, statement.group, span)))
+        iteration.append(flow.Do(Apply(op, operands, (made,), attrs, statement.group, span)))
         return ArrayView(made)
 
     rows = (*score.shape[:-1], Const(1))
@@ -211,7 +211,7 @@ def _loop(statement: Apply, score: ArrayView, values: ArrayView, known: _Definit
     for name, fill in (("acc", 0.0), ("seen", 0.0), ("top", -math.inf)):
         items.append(flow.Do(Make(state[name], fill, span)))
     acc, seen, top = (ArrayView(state[name]) for name in ("acc", "seen", "top"))
-    block = _cut(score, rank - 1, start, known, turn)
+    block = _cut(score, rank - 1, start, known, iteration)
     size = (*score.shape[:-1], minimum(Const(BLOCK), sub(n, start)))
     peak = emit(elementwise.maximum.name, "peak", rows, top, emit(reduce.rowmax.name, "block_top", rows, block))
     weight = emit(functions.exp.name, "weight", size, emit(elementwise.sub.name, "lowered", size, block, peak))
@@ -220,15 +220,16 @@ def _loop(statement: Apply, score: ArrayView, values: ArrayView, known: _Definit
         if result.dtype is not wide else fade
     part = values.then(TileCut(len(values.shape) - 2, start, BLOCK))
     turned = values.array.id in known.made and not values.steps
-    part = _cut(values, len(values.shape) - 2, start, known, turn) if turned else part
+    part = _cut(values, len(values.shape) - 2, start, known, iteration) if turned else part
     product = emit(matmul.name, "part", result.shape, weight, part, dtype=result.dtype)
-    turn.append(flow.Do(Put(acc, emit(elementwise.add.name, "sum", result.shape,
+    iteration.append(flow.Do(Put(acc, emit(elementwise.add.name, "sum", result.shape,
                                       emit(elementwise.mul.name, "faded", result.shape, acc, faded, dtype=result.dtype), product,
                                       dtype=result.dtype), group=statement.group, span=span)))
-    turn.append(flow.Do(Put(seen, emit(elementwise.add.name, "count", rows, emit(elementwise.mul.name, "seen_before", rows, seen, fade),
-                                       emit(reduce.rowsum.name, "seen_now", rows, weight)), group=statement.group, span=span)))
-    turn.append(flow.Do(Put(top, peak, group=statement.group, span=span)))
-    body: Body = flow.Sequence(tuple(turn))
+    before, now = emit(elementwise.mul.name, "seen_before", rows, seen, fade), emit(reduce.rowsum.name, "seen_now", rows, weight)
+    iteration.append(flow.Do(Put(seen, emit(elementwise.add.name, "count", rows, before, now),
+                                 group=statement.group, span=span)))
+    iteration.append(flow.Do(Put(top, peak, group=statement.group, span=span)))
+    body: Body = flow.Sequence(tuple(iteration))
     items.append(flow.Loop(j, Const(0), n, Const(BLOCK), True, body, BodyNote(), None, span))
     divisor: Operand = seen
     if result.dtype is not wide:

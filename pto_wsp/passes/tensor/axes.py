@@ -117,7 +117,7 @@ class Axes:
         return self._extents[axis]
 
     def roles(self, axis: Dim) -> frozenset[AxisRole]:
-        """Return what the operations of the group ask of an axis; nothing asked: it is free."""
+        """Return the roles that the operations of the group give to an axis; empty for a free axis."""
         return frozenset(self._roles.get(axis, ()))
 
     # -- relations -----------------------------------------------------------------------------------------------------

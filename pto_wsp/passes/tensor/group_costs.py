@@ -82,7 +82,7 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
 
 
 def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim | None = None) -> PlanEntry | None:
-    """Return what the plan says of a group, or of one of its axes: under the group's name, or under that of a value that it computes."""
+    """Return the plan's entry about a group or one of its axes, under the name of the group or of a value that the group computes."""
     if all(entry.key != key for entry in plan.entries):
         return None
     written = [statement.target.array for statement in group.statements if isinstance(statement, Put)]
@@ -112,7 +112,7 @@ def _axis_key(array: Array, k: int) -> str:
 
 
 def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
-    """Return the number that an extent is planned for: 256 where only data tells."""
+    """Return the number that stands for an extent in costs; 256 for an extent that depends on data."""
     limit = limit_of(extent)
     if limit is not None:
         return limit
@@ -120,7 +120,7 @@ def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
         return sizes.get("", 256)
 
     def leaf(node: Scalar) -> int:
-        return sizes.get(node.name, 1024) if isinstance(node, SymbolRef) else 0      # a loop variable, at its first turn
+        return sizes.get(node.name, 1024) if isinstance(node, SymbolRef) else 0      # a loop variable, in the first iteration
     return max(1, int(evaluate(extent, leaf)))
 
 
@@ -255,9 +255,9 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
             case flow.Do(leaf):
                 count(leaf, times)
             case flow.Loop(start=start, stop=stop, step=step, body=body):
-                turns = -(-planned_extent(sub(stop, start), context.sizes) // max(1, planned_extent(step, context.sizes)))
+                n_iterations = -(-planned_extent(sub(stop, start), context.sizes) // max(1, planned_extent(step, context.sizes)))
                 for inner in body.items:
-                    visit(inner, times * max(1, turns))
+                    visit(inner, times * max(1, n_iterations))
             case _:
                 for inner in flow.children(item):
                     assert isinstance(inner, flow.Sequence)

@@ -35,7 +35,7 @@ _MOST_JOINED = 32       # positions of an axis that are joined one by one
 
 
 class KernelWriter(Protocol):
-    """What an operation asks of the kernel that it is printed in."""
+    """The methods of a kernel's printer that the text of an operation uses."""
 
     limits: ExtentLimits
 
@@ -54,7 +54,7 @@ class KernelWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """The result of an operation as a value, and what stands around its name where the call gives more than one."""
+    """The result of an operation as a value. `before`, `behind`: text around its name if the call returns a tuple of several results."""
 
     value: KernelValue
     before: str = ""

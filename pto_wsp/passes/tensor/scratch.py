@@ -18,7 +18,7 @@ from pto_wsp.values import dataclass
 
 
 class ArrayHome(Enum):
-    """Where an array lies."""
+    """The place of an array's elements while kernels run."""
 
     MEMORY = "memory"
     BUFFER = "a buffer of its kernel"
@@ -27,7 +27,7 @@ class ArrayHome(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """The items of one call of a kernel, with the state that it makes. `group`: the name; "" for statements without one."""
+    """The items that one call of a kernel computes, with the state that they make. `group`: name of the group, "" for none."""
 
     group: str
     items: tuple[Item, ...]
@@ -44,7 +44,7 @@ class Homes:
     homes: dict[int, ArrayHome]
 
     def of(self, array: Array) -> ArrayHome:
-        """Return where an array lies."""
+        """Return the place of an array's elements."""
         return self.homes.get(array.id, ArrayHome.MEMORY)
 
     def inside(self, body: Body) -> tuple[Segment, ...]:

@@ -206,9 +206,9 @@ class _Sharing:
         """Return the loop that the nests of a group share, with the scratch in its body."""
         size, extent = group.size, group.extent
         name = next(var.name for var, its in group.blocks.values() if its == size)
-        turn = Var(name, self._fresh())
+        iteration = Var(name, self._fresh())
         exact = isinstance(extent, Const) and int(extent.value) % size == 0
-        here = Const(size) if exact else minimum(Const(size), sub(extent, mul(turn, Const(size))))
+        here = Const(size) if exact else minimum(Const(size), sub(extent, mul(iteration, Const(size))))
         scratch = {one: replace(array, id=self._fresh(), shape=(*array.shape[:dim], here, *array.shape[dim + 1:]))
                    for one, (array, dim) in group.scratch.items()}
         inside: list[Item] = [flow.Do(replace(makes[one], array=array)) for one, array in scratch.items()]
@@ -237,8 +237,8 @@ class _Sharing:
                     body = flow.Sequence((replace(loop, body=body),))
                 elif own != size:
                     body = flow.Sequence((replace(loop, var=inner, stop=ceil_div(here, Const(own)), body=body),))
-            inside.extend(substituted(body, {var: turn if own == size else add(mul(turn, Const(size // own)), inner)}).items)
-        return flow.Loop(turn, Const(0), ceil_div(extent, Const(size)), Const(1), False, flow.Sequence(tuple(inside)), BodyNote())
+            inside.extend(substituted(body, {var: iteration if own == size else add(mul(iteration, Const(size // own)), inner)}).items)
+        return flow.Loop(iteration, Const(0), ceil_div(extent, Const(size)), Const(1), False, flow.Sequence(tuple(inside)), BodyNote())
 
 
 # -- what stands in a body ---------------------------------------------------------------------------------------------

@@ -103,9 +103,9 @@ class _Splitting:
         piece = self._array(f"{result.name}.piece", result.shape, wide)
         made.append(flow.Do(Apply(op, tuple(operands), (piece,), (), statement.group, statement.span)))
         made.append(flow.Do(Put(ArrayView(parts, (Pick(0, var),)), ArrayView(piece), group=statement.group, span=statement.span)))
-        turn: Body = flow.Sequence(tuple(made))
+        iteration: Body = flow.Sequence(tuple(made))
         items: list[Item] = [flow.Do(Make(parts, None, statement.span)),
-                             flow.Loop(var, Const(0), Const(pieces), Const(1), False, turn, BodyNote(), None, statement.span)]
+                             flow.Loop(var, Const(0), Const(pieces), Const(1), False, iteration, BodyNote(), None, statement.span)]
         total: Operand = ArrayView(parts, (Pick(0, Const(0)),))
         mean = not isinstance(entry, Matmul) and entry.finish is Finish.DIVIDE_BY_COUNT
         plain = not mean and wide is result.dtype

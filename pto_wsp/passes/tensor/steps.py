@@ -58,7 +58,7 @@ def steps_of(name: str, group: KernelGroup, plan: TilePlan, order: Sequence[Dim]
 
 
 def batched_axis(group: KernelGroup, tiles: Mapping[Dim, int], order: Sequence[Dim]) -> Dim | None:
-    """Return the axis along which a task computes neighbouring tiles: the innermost loop of tasks with more than one turn."""
+    """Return the axis along which a task computes neighbouring tiles: the innermost loop of tasks with more than one iteration."""
     return next((axis for axis in reversed(order) if axis in tiles and group.axes.extent(axis) != Const(tiles[axis])), None)
 
 

@@ -50,12 +50,12 @@ _HOST_SUBMIT = 600          # cycles: estimate of a task's submission on a CPU
 # -- the group ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class TileAxis:
-    """An axis that is cut. `extent`: its number, of a symbol the number that it is planned for (`symbolic`).
+    """An axis that tiles cut. `extent`: its size; the planned size for an extent that is a symbol (`symbolic`).
 
-    `summed`: its tiles are steps of a loop inside the task; other axes give tasks. `multiple`: what tiles are multiples of, 0: as the
-    values ask. `given`: the extent that the plan says, None to choose. `divides`: an extent that the tile has to divide, or to be a
-    multiple of, since another group shares the loop; 0 for none. `step`: what a loop inside the task takes of the tile at a time, 0 for
-    all; `level`: how many such loops stand around that one.
+    `summed`: its tiles are steps of a loop inside the task; tiles of other axes are tasks. `multiple`: divides all tile sizes, 0: the
+    values decide. `given`: the tile's size in the plan, None to choose it. `divides`: the tile divides this size or is a multiple of it,
+    because another group shares the loop; 0 for no such group. `step`: rows of the tile that an inner loop takes at a time, 0 for all;
+    `level`: number of inner loops around that loop.
     """
 
     name: str
@@ -71,9 +71,9 @@ class TileAxis:
 
 @dataclass(frozen=True, slots=True)
 class CutValue:
-    """A value of which a task has a tile. `dims`: of each dimension the name of its axis, or its extent where nothing cuts it.
+    """A value of which each task has a tile. `dims`: for each dimension the name of its axis, or its extent if no axis cuts it.
 
-    `loaded`: it comes from memory; `stored`: it goes there; `held`: it lives from the task's first operation to its last (state of a loop).
+    `loaded`, `stored`: read from, written to memory; `held`: the tile is live from the task's first operation to its last (a loop's state).
     """
 
     name: str
@@ -419,7 +419,7 @@ class _GroupNumbers:
         return np.ceil(self.volume(value, tiles, n) * value.dtype.nbytes / _ALIGN) * _ALIGN
 
     def needs(self, tiles: Mapping[str, Numbers], n: int) -> dict[str, Numbers]:
-        """Return the bytes that each memory needs at its fullest."""
+        """Return the peak number of bytes that each memory needs."""
         sizes = {life.value.name: self.size(life.value, tiles, n) for life in self.lives}
         found: dict[str, Numbers] = {}
         for memory in dict.fromkeys(life.memory for life in self.lives):
@@ -467,22 +467,22 @@ class _GroupNumbers:
             parts[name] = np.where(here, np.ceil(parts[name] / batch), parts[name])
         tasks = reduce(mul, (parts[name] for name in self.axes if name not in self.summed), np.ones(n))
         before: dict[str, Numbers] = {}        # cycles by pipe, outside of the loop over steps
-        inside: dict[str, Numbers] = {}        # those of one turn of it
+        inside: dict[str, Numbers] = {}        # cycles of one iteration of the loop
         spent: dict[str, Numbers] = {}         # those of the whole task
         trips = reduce(mul, (parts[name] for name in self.axes if name in self.summed), np.ones(n))
         moved = np.zeros(n)
 
-        def turns_of(names: Iterable[str]) -> Numbers:
+        def runs_of(names: Iterable[str]) -> Numbers:
             """How often a task does what has these values: once for each step of the loops that the values change in."""
             dims = {dim for name in names for dim in self.values[name].dims}
             level = max((self.axes[dim].level for dim in dims if isinstance(dim, str) and self.axes[dim].step), default=-1)
             return reduce(mul, (np.ceil(tiles[name] / axis.step) for name, axis in self.axes.items() if axis.step and axis.level <= level),
                           neighbours)
 
-        def add(where: dict[str, Numbers], pipe: str, count: Numbers, dtype: DType, times: int, turns: Numbers) -> None:
+        def add(where: dict[str, Numbers], pipe: str, count: Numbers, dtype: DType, times: int, n_runs: Numbers) -> None:
             cycles = (np.ceil(count / self._rate(pipe, dtype)) + self._startup(pipe)) * times
             where[pipe] = where[pipe] + cycles if pipe in where else cycles
-            spent[pipe] = spent.get(pipe, np.zeros(n)) + cycles * turns * (trips if where is inside else 1)
+            spent[pipe] = spent.get(pipe, np.zeros(n)) + cycles * n_runs * (trips if where is inside else 1)
 
         for value in self.values.values():
             volume = self.volume(value, tiles, n)
@@ -491,23 +491,23 @@ class _GroupNumbers:
             if value.held:
                 times = 1
             leaving = value.name in self.in_cube
-            turns = turns_of((value.name,))
+            n_runs = runs_of((value.name,))
             if leaving and value.name in self.in_vector:
-                add(inside if stepped else before, "fixpipe", volume, value.dtype, times, turns)
+                add(inside if stepped else before, "fixpipe", volume, value.dtype, times, n_runs)
             for pipe, happens in (("MTE2", value.loaded), ("fixpipe" if leaving else "MTE3", value.stored)):
                 if happens:
-                    add(inside if stepped else before, pipe, volume, value.dtype, times, turns)
-                    moved = moved + volume * value.dtype.nbytes * times * turns * (trips if stepped else 1)
+                    add(inside if stepped else before, pipe, volume, value.dtype, times, n_runs)
+                    moved = moved + volume * value.dtype.nbytes * times * n_runs * (trips if stepped else 1)
         for op in self.ops:
             where = inside if self._steps_of(op) else before
             operands, results = ([self.values[name] for name in names] for names in (op.operands, op.results))
-            kind, turns = _work_of(op), turns_of((*op.operands, *op.results))
+            kind, n_runs = _work_of(op), runs_of((*op.operands, *op.results))
             if kind is Work.MKN and len(operands) >= 2:
                 lhs, rhs = operands[0], operands[1]
                 amount = self.volume(results[0], tiles, n) * self.extent(lhs.dims[-1], tiles)
-                add(where, "cube", amount, lhs.dtype, op.times, turns)
+                add(where, "cube", amount, lhs.dtype, op.times, n_runs)
                 if not self.on_host:
-                    add(where, "MTE1", self.volume(lhs, tiles, n) + self.volume(rhs, tiles, n), lhs.dtype, op.times, turns)
+                    add(where, "MTE1", self.volume(lhs, tiles, n) + self.volume(rhs, tiles, n), lhs.dtype, op.times, n_runs)
             else:
                 amount = reduce(np.maximum, (self.volume(value, tiles, n) for value in (*results, *operands)), np.ones(n))
                 if kind is Work.SORT and operands and operands[0].dims:
@@ -515,15 +515,15 @@ class _GroupNumbers:
                     columns = tiles[last] if isinstance(last, str) else np.full(n, float(last))
                     amount = self.volume(operands[0], tiles, n) * np.maximum(1, np.ceil(np.log2(np.maximum(columns, 2))))
                 widest = max((value.dtype for value in (*results, *operands)), key=lambda dtype: dtype.nbytes)
-                add(where, "vector", amount, widest, op.times, turns)
+                add(where, "vector", amount, widest, op.times, n_runs)
         chain = reduce(np.add, before.values(), np.zeros(n))
-        turn_sum = reduce(np.add, inside.values(), np.zeros(n))
+        iteration_sum = reduce(np.add, inside.values(), np.zeros(n))
         if self.on_host:
             return tasks, reduce(np.add, spent.values(), np.zeros(n)), moved * tasks
-        turn = reduce(np.maximum, inside.values(), np.zeros(n))
-        once = chain + trips * turn + (turn_sum - turn)
-        every = turns_of(self.values)
-        alone = chain + turn_sum
+        iteration = reduce(np.maximum, inside.values(), np.zeros(n))
+        once = chain + trips * iteration + (iteration_sum - iteration)
+        every = runs_of(self.values)
+        alone = chain + iteration_sum
         longest = reduce(np.maximum, spent.values(), np.zeros(n))
         share = reduce(np.maximum, (np.where(total == longest, before.get(pipe, 0) + inside.get(pipe, 0), 0)
                                     for pipe, total in spent.items()), np.zeros(n))

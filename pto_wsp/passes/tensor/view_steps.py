@@ -24,7 +24,7 @@ def composed(view: ArrayView) -> ArrayView:
 
 
 def _append(view: ArrayView, steps: list[ArrayStep], step: ArrayStep) -> None:
-    """Append a step, joined with those before where a rule applies; what a rule gives is appended in its turn."""
+    """Append a step, joined with those before where a rule applies; the steps that a rule gives are appended likewise."""
     shape = ArrayView(view.array, tuple(steps)).shape
     if _is_nothing(step, shape):
         return

@@ -120,8 +120,8 @@ def _index(trace: KernelTrace, name: str, index: object) -> TileValue:
         raise UnsupportedDTypeError(f"`pto.{name}`: the index is no tile of whole numbers", here(), expected="i32 or i64",
                                     found=repr(index), help="convert it: pto.cast(index, DType.I32)")
     if index.shape[1] != 1:
-        turn = "transpose it: index.T" if index.shape[0] == 1 else "reshape it: pto.reshape(index, (n, 1))"
-        raise OperandShapeError(f"`pto.{name}`: the index of rows has one column", here(), expected="[N, 1]", found=repr(index), help=turn)
+        help = "transpose it: index.T" if index.shape[0] == 1 else "reshape it: pto.reshape(index, (n, 1))"
+        raise OperandShapeError(f"`pto.{name}`: the index of rows has one column", here(), expected="[N, 1]", found=repr(index), help=help)
     return trace.read(index)
 
 

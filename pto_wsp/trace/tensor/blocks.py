@@ -153,7 +153,7 @@ class TracedBodies:
 
 
 def refuse_exit() -> NoReturn:
-    """Refuse a body that is left before its end.
+    """Raise the error of a traced body that break, continue or return leaves before its end.
 
     Raises: K103.
     """

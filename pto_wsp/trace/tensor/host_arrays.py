@@ -35,7 +35,7 @@ class _SideNotTaken(Exception):
 
 
 class HostRun:
-    """A body that runs on arrays. `skipped`: how many of the sides that it is in are not taken; `held`: what the last condition was."""
+    """The run of a body on arrays. `skipped`: number of enclosing sides that are not taken; `held`: value of the last condition."""
 
     def __init__(self) -> None:
         self.skipped = 0
@@ -143,7 +143,7 @@ def _widened(value: Any) -> Any:
 
 
 def host_argument(array: Array, *, written: bool) -> Array:
-    """Return an argument as the body handles it: its own memory, read-only unless the function writes it."""
+    """Return a view of an argument for the body: on the same memory, read-only unless the function writes the argument."""
     made = array.view(HostArray)
     if not written:
         made = made.view()

@@ -26,9 +26,9 @@ _FARTHEST = 400      # instructions from a call to the end of its statement
 
 @dataclass(frozen=True, slots=True)
 class StatementTarget:
-    """Where a statement puts its value. `name`: of the first variable, "" where there is none; `returns`: the function returns it.
+    """The target of a statement. `name`: the first variable, "" for none; `returns`: the statement returns the value.
 
-    `direct`: the value of the running instruction itself is put there. `names`: the variables, where it is taken apart.
+    `direct`: the value of the current call itself is assigned, not an expression with the call. `names`: the variables of an unpacking.
     """
 
     name: str
@@ -92,7 +92,7 @@ def frames_of_body(root: CodeType) -> list[FrameType]:
 
 
 def target_of_statement(frame: FrameType) -> StatementTarget:
-    """Return where the statement that a frame is running puts its value."""
+    """Return the target of the statement that a frame executes: the variables that it assigns, or the function's result."""
     return _target(frame.f_code, frame.f_lasti)
 
 

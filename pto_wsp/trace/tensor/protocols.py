@@ -164,7 +164,7 @@ class BodyTrace(TensorTrace):
 
 
 def meaning_of_ufunc(ufunc: np.ufunc) -> Traced | None:
-    """Return what a ufunc of NumPy traces when it is called; None for one without a meaning here."""
+    """Return the function that traces a call of a NumPy ufunc; None for a ufunc that bodies do not support."""
     return find_ufunc(ufunc) or _UFUNCS.get(ufunc.__name__) or array_names.ufunc_of(ufunc, "__call__")
 
 

@@ -37,7 +37,7 @@ Scope: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class ArrayLeaf:
-    """An array among the arguments: how a person reaches it, its type with symbols, and the parameter that it came by."""
+    """An array among the arguments: its path (`cache.keys[0]`), its type with symbols, and the line of its parameter."""
 
     path: str
     type: TensorType
@@ -55,7 +55,10 @@ class ScalarLeaf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeclaredType:
-    """What an annotation says of a value: its type, or that of its parts by name; `every`: of all its parts. None: nothing is said."""
+    """The type that an annotation gives to a value, or the types of the parts of a container. None: no type is given.
+
+    `leaf`: type of a tensor or number; `parts`: types of parts by name; `every`: type of all parts; `container`: class of the container.
+    """
 
     leaf: TensorType | ScalarAnnotation | None = None
     parts: Mapping[str, DeclaredType] = field(default_factory=dict)
@@ -72,7 +75,7 @@ NOTHING_SAID = DeclaredType()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorParameter:
-    """A parameter: its name, what is said of it, and its default."""
+    """A parameter of a function on tensors: name, annotated type, default value, and line."""
 
     name: str
     declared: DeclaredType

@@ -31,7 +31,7 @@ class _NoText(Exception):
 
 
 def source_digest(captured: CapturedNames, *more: object) -> str | None:
-    """Return the digest of a function with what it captures and `more`; None if something counts by identity."""
+    """Return the digest of a function, its captured values and `more`; None if the identity of one of them matters."""
     try:
         text = "\n".join((_function_text(captured.function, _Around()), *(
             f"{name}={_text(value, _Around(attributes=attributes))}" for name, value, attributes in captured.values()),

@@ -113,7 +113,7 @@ class TensorTrace(ABC):
 
     def storage(self, name: str, shape: tf.Extents, dtype: DType, kind: ArrayRole, *, contracts: tuple[Contract, ...] = (),
                 named: bool = False) -> Storage:
-        """Return the storage of a new array; its name gets a number where it is taken.
+        """Return the storage of a new array. If another array has the name already, the name gets a number.
 
         Raises: J206 for too many dimensions.
         """
@@ -172,7 +172,7 @@ class TensorTrace(ABC):
         raise TensorOperandError(f"{where} takes a tensor", here(), expected="a tensor of this function", found=f"{given!r:.60}")
 
     def check_read(self, value: TensorValue) -> None:
-        """Check that a value exists here, and that it is what it was when it was taken.
+        """Check that the current body may use a value, and that no write has changed the elements of the value since.
 
         Raises: K104 for a value of another function or of a body that has ended, J106 for a copy whose source was written since.
         """
@@ -421,7 +421,7 @@ class TensorTrace(ABC):
         return self.joined_shapes(where, [(repr(value), value.extents) for value in values])
 
     def joined_shapes(self, where: str, shapes: Sequence[tuple[str, tf.Extents]]) -> tf.Extents:
-        """Return the shape that shapes broadcast to; each comes with the text that an error shows."""
+        """Return the shape that `shapes` broadcast to. Each shape is paired with the text that an error shows for its operand."""
         rank = max((len(shape) for _, shape in shapes), default=0)
         result: list[Scalar] = []
         for back in range(rank, 0, -1):

@@ -151,7 +151,7 @@ class TensorValue(TileOperators):
 
     @property
     def name(self) -> str:
-        """The name of the array that it is a view of."""
+        """The name of the array that this value is a view of."""
         return self.storage.array.name
 
     def then(self, *steps: ArrayStep) -> TensorValue:

@@ -26,7 +26,7 @@ Part: TypeAlias = Callable[[Sequence[Coordinate]], TensorView]
 
 @dataclass(slots=True)
 class RankGroup:
-    """The ranks of a mesh in groups along one of its axes, and what writes their copies."""
+    """The groups of ranks along one axis of a mesh, and the mover that writes copies between them."""
 
     mover: Mover
     ranks: MeshInUse
@@ -245,7 +245,7 @@ def is_below(value: Count, n: int) -> Count:
 
 
 def rows_of_rank(extent: int, mesh: Mesh, cut: object, at: Sequence[Coordinate]) -> Count:
-    """Return the rows of a dimension that a rank holds."""
+    """Return the number of rows of a dimension that the rank at coordinates `at` stores."""
     if not isinstance(cut, Shard):
         return extent
     number = mesh.axis(cut.axis)
