@@ -17,7 +17,8 @@ from pto_wsp.errors import NoTileFormError, UnboundedAxisError, ViewIndexError
 from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.view import Cut, Permute
-from pto_wsp.passes.tensor.emit import EmittedModule, emit
+from pto_wsp.passes.tensor.emit import emit
+from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.passes import print_planned
 from pto_wsp.passes.tensor.planned import PlannedFunction
 from pto_wsp.run.tensor_evaluate import evaluate

@@ -26,7 +26,8 @@ from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
 from pto_wsp.passes.pipeline import PassRun, Runner
-from pto_wsp.passes.tensor.emit import EmittedModule, emit
+from pto_wsp.passes.tensor.emit import emit
+from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
 from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards, without_moves
 from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext

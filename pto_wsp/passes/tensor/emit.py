@@ -10,175 +10,32 @@ A loop with a group is a loop of its kernel, a loop without one a loop of tasks.
 
 from __future__ import annotations
 
-import keyword
-import linecache
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from hashlib import sha256
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-import numpy as np
-
-from pto_wsp.errors import LayoutError, NoTileFormError
+from pto_wsp.errors import NoTileFormError
 from pto_wsp.ir import flow
-from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.layout import Contract
-from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.names import Names
-from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, leaves, mul, sub
-from pto_wsp.ir.tensor import Injective, Monotone, Tensor
+from pto_wsp.ir.scalar import Const, SymbolRef, Var
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
-    ArrayConstant,
     ArrayView,
     Body,
-    Make,
-    Put,
     TensorFunction,
-    TileCut,
     arrays_defined,
 )
-from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout, made_at
-from pto_wsp.ir.view import Cut
-from pto_wsp.passes.tensor.effects import effects_of, highest_id, is_move, views_of
-from pto_wsp.passes.tensor.flatten import ExtentLimits
-from pto_wsp.passes.tensor.kernel_text import RESERVED, KernelCall, ModuleLine, identifier, kernel_of
-from pto_wsp.passes.tensor.own_results import in_shape_of_results, with_own_results
-from pto_wsp.passes.tensor.partition import bounds_of_symbols
+from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
+from pto_wsp.passes.tensor.effects import effects_of, is_move
+from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor
+from pto_wsp.passes.tensor.kernel_text import ModuleLine
+from pto_wsp.passes.tensor.module_text import ModuleText, first_span
 from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
-from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, scalar_text
-from pto_wsp.passes.tensor.scratch import Run, Segment, plan_scratch
-from pto_wsp.passes.tensor.substitute import substituted
+from pto_wsp.passes.tensor.scratch import Run, Segment
 from pto_wsp.schedule.tiling import TilePlan
-from pto_wsp.source import UNKNOWN, Span, here, map_lines
-from pto_wsp.values import dataclass
 
-_IMPORTED = ("DType", "In", "InOut", "Injective", "Mesh", "Monotone", "Out", "P", "Partial", "Replicate", "Scalar", "Shard", "Symbol",
-             "Tensor", "TensorLayout", "Tile", "all_to_all", "allgather", "allreduce", "ceildiv", "kernel", *sorted(FUNCTIONS.values()),
-             "pto", "reduce_scatter", "relayout", "workload")
-_TAKEN = RESERVED | {*_IMPORTED, "np", "cache", "run", "program"}
-_OF_RUN = {*keyword.kwlist, "program", "np", "ceildiv", *FUNCTIONS.values(), *(dtype.name for dtype in DType)}
-_CONTRACTS = {Contract.INJECTIVE: Injective, Contract.MONOTONE: Monotone}
-_FILL_ROWS, _FILL_COLUMNS = 64, 512       # the tile of a task that sets state to a number
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleTensor:
-    """A tensor of the module that a run binds, by its name: an array that comes in, or a result.
-
-    `path`: how the caller names it. `variable`: the parameter of the workload's function that the tensor is. `layout`: its layout as text.
-    """
-
-    name: str
-    path: str
-    array: Array
-    variable: str
-    is_result: bool = False
-    layout: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class EmittedModule:
-    """A function as a module of kernels and a workload. The module is executed when it is first needed."""
-
-    name: str
-    source: str
-    bound: tuple[ModuleTensor, ...]
-    symbols: tuple[SymbolRef, ...]
-    scalars: tuple[SymbolRef, ...]
-    kernel_names: tuple[str, ...]
-    file: str
-    spans: Mapping[int, Span]
-    _names: dict[str, str]
-    mesh: Mesh | None = None
-    _namespace: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def results(self) -> tuple[str, ...]:
-        """The names of the tensors that hold the results, in their order."""
-        return tuple(one.name for one in self.bound if one.is_result)
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the tensors that the caller's arrays are bound to, in the order of the function's parameters."""
-        return tuple(one.name for one in self.bound if not one.is_result)
-
-    @property
-    def spelled(self) -> Mapping[str, str]:
-        """The module's names of the function's symbols and scalars."""
-        return self._names
-
-    @property
-    def namespace(self) -> Mapping[str, Any]:
-        """The names of the module, which has been executed."""
-        if not self._namespace:
-            linecache.cache[self.file] = (len(self.source), None, self.source.splitlines(keepends=True), self.file)
-            map_lines(self.file, self.spans)
-            self._namespace["__name__"] = self.file
-            exec(compile(self.source, self.file, "exec"), self._namespace)
-        return self._namespace
-
-    @property
-    def kernels(self) -> tuple[Any, ...]:
-        """The kernels, in the order in which they are printed."""
-        return tuple(self.namespace[name] for name in self.kernel_names)
-
-    def run(self, *arrays: object) -> object:
-        """Compile and run the function on arrays; returns the results, one or a tuple."""
-        return self.namespace["run"](*arrays)
-
-    def workload(self, tensors: Mapping[str, Tensor] | None = None) -> Any:
-        """Return the workload on tensors by the paths of parameters and the names of results; one that is not given is declared.
-
-        A symbol is a number where the tensors that are given say it, and else a `Symbol` that a run binds by its name. A result that is
-        not given has an array where its size is known so.
-        """
-        given = dict(tensors or {})
-        found = {one.name: given[key] for one in self.bound for key in (one.path, one.name) if key in given}
-        sizes: dict[int, int] = {}
-        for one in self.bound:
-            if one.name in found:
-                for extent, declared in zip(one.array.shape, found[one.name].sizes, strict=True):
-                    if isinstance(extent, SymbolRef) and isinstance(declared, Const):
-                        sizes.setdefault(extent.id, int(declared.value))
-        declared_symbols = self.namespace["symbols"]()
-        values = {symbol.id: sizes.get(symbol.id, declared_symbols[self._names[symbol.name]]) for symbol in (*self.symbols, *self.scalars)}
-        declared_tensors = self.namespace["tensors"](*values.values())
-        for one in self.bound:
-            declared = declared_tensors[one.name]
-            if one.name in found:
-                declared_tensors[one.name] = _with_contracts(_with_layout(found[one.name], declared, self.mesh), one.array)
-            elif found and one.is_result and all(isinstance(size, Const) for size in declared.sizes):
-                declared_tensors[one.name] = Tensor(np.zeros([int(n) for n in declared.shape], one.array.dtype.np), name=one.name,
-                                                    layout=declared.layout)
-        arguments = [declared_tensors[one.name] for one in self.bound]
-        return self.namespace[self.name](*arguments, *values.values())
-
-
-def _with_layout(tensor: Tensor, declared: Tensor, mesh: Mesh | None) -> Tensor:
-    """Return a tensor that is given for one of a function over ranks; one that says nothing of ranks gets the layout.
-
-    Raises: M101 for another layout.
-    """
-    if declared.layout is None or mesh is None:
-        return tensor
-    if tensor.layout is None:
-        return Tensor(tensor.data, tensor.shape, tensor.dtype, tensor.name or None, declared.layout)
-    found = tensor.layout.named_on(mesh)
-    if (found.dist, found.partial) != (declared.layout.dist, declared.layout.partial):
-        raise LayoutError(f"`{declared.name}` is given with another layout", here(), expected=repr(declared.layout), found=repr(found),
-                          also=made_at(tensor.layout, "it was made here"), help="relayout the result in the function, or give a Tensor of "
-                          "that layout")
-    return tensor
-
-
-def _with_contracts(tensor: Tensor, array: Array) -> Tensor:
-    for contract in array.contracts:
-        if contract not in tensor.ref.contracts:
-            tensor = _CONTRACTS[contract](tensor)
-    return tensor
+_RANK = Var("rank", -1)
 
 
 def emit(planned: PlannedFunction, context: TensorContext) -> EmittedModule:
@@ -186,250 +43,40 @@ def emit(planned: PlannedFunction, context: TensorContext) -> EmittedModule:
 
     Raises: J310 at the user's line for a statement that has no form as tiles of a kernel.
     """
-    return _Module(planned.function, context.makes_package, context.ranks, planned.plan).write()
+    if context.ranks is None:
+        return ModuleText(planned.function, context.makes_package).write()
+    return RankedModuleText(planned.function, context.makes_package, context.ranks, planned.plan).write()
 
 
-class _Module:
-    """Prints one module."""
+class RankedModuleText(ModuleText):
+    """The printer of a function over ranks: loops over ranks, with collectives between them."""
 
-    def __init__(self, function: TensorFunction, for_device: bool, ranks: LocalArrays | None = None, plan: TilePlan | None = None) -> None:
-        self._for_device = for_device
+    def __init__(self, function: TensorFunction, for_device: bool, ranks: LocalArrays, plan: TilePlan) -> None:
+        super().__init__(function, for_device)
         self._ranks, self._plan = ranks, plan
-        self._function = in_shape_of_results(with_own_results(function, of_state=True))
-        self._homes = plan_scratch(self._function)
-        self._limits = ExtentLimits(bounds_of_symbols(function))
-        wanted = {identifier(_kernel_name(part)) for parts in self._homes.segments.values() for part in parts if isinstance(part, Run)}
-        name = Names(_TAKEN).take(identifier(function.name))
-        self._name = name
-        self._names = Names(_TAKEN | {name} | wanted)          # of tensors, symbols and loop variables: kernels keep their names
-        self._of_kernels = Names(_TAKEN | {name}, "{}_k{}".format)     # no tensor is called so
-        self._kernels: dict[tuple[str, ...], str] = {}
-        self._kernel_lines: list[ModuleLine] = []
-        self._kernel_names: list[str] = []
-        self._dtypes: set[DType] = set()
-        self._uses_math = False
-        self._given = {param.array.id for param in function.params} | {constant.array.id for constant in function.constants}
-        self._bound_of = _parts(self._function)
-        self._spelled: dict[str, str] = {}
-        self._tensors: dict[int, str] = {}
-        self._variables: dict[Var, str] = {}
-        self._used: set[str] = set()          # symbols that the workload knows, so that a run may bind them
-        self._fills: set[int] = set()
+        self.mesh = ranks.mesh
+        self._rank = ""
         self._picked: dict[int, str] = {}     # of arrays of which each rank has one of its own: the indices of a rank's
-        self._mesh = self._rank = ""
-        self._keep: list[Body] = []           # bodies made here: segments are known by the identity of their body
-
-    def write(self) -> EmittedModule:
-        function = self._function
-        name = self._name
-        bound = self._bound()
-        of_rank = () if self._ranks is None else (*self._ranks.scalars, *self._ranks.at.values())
-        for symbol in (*dict.fromkeys((*function.symbols, *of_rank)), *function.scalars):
-            self._spelled[symbol.name] = self._of_kernels.take(self._variable(symbol.name, self._names))
-        constants = {one.array.id: self._of_kernels.take(self._variable(one.array.name, self._names)) for one in function.constants}
-        self._tensors = {one.array.id: one.variable for one in bound} | constants
-        body = self._tasks(function.body, 1, self._names.inner(), {}) if self._ranks is None else self._over_ranks(self._ranks, bound)
-        known = frozenset(self._used)
-        lines = self._assembled(name, bound, constants, body, known)
-        text = "".join(f"{'    ' * line.depth}{line.text}".rstrip() + "\n" for line in lines)
-        spans = {number: line.span for number, line in enumerate(lines, 1) if line.span != UNKNOWN}
-        digest = sha256(f"{text}{sorted(spans.items(), key=lambda pair: pair[0])}".encode()).hexdigest()[:8]
-        return EmittedModule(name, text, bound, self._symbols, function.scalars, tuple(self._kernel_names),
-                             f"<tensor function {function.name} {digest}>", spans, dict(self._spelled),
-                             None if self._ranks is None else self._ranks.mesh)
 
     @property
     def _symbols(self) -> tuple[SymbolRef, ...]:
-        """The sizes that a run binds: of a function over ranks none, what ranks have is computed from their number."""
-        return self._function.symbols if self._ranks is None else ()
+        """None: the sizes of a rank are computed from its number."""
+        return ()
 
-    # -- tensors -------------------------------------------------------------------------------------------------------
-    def _bound(self) -> tuple[ModuleTensor, ...]:
-        names = Names(_OF_RUN)
-        params = [(names.take(identifier(param.path or param.array.name)), param) for param in self._function.params]
-        inputs = tuple(ModuleTensor(name, param.path or param.array.name, self._over_all(param.array), self._of_tensor(name), False,
-                                    self._layout_text(param.array.id)) for name, param in params)
-        results = tuple(names.take("out" if k == 0 else f"out_{k}") for k in range(len(self._function.results)))
-        arrays = [self._over_all(replace(view.array, shape=view.shape, contracts=())) for view in self._function.results]
-        outputs = tuple(ModuleTensor(name, name, array, self._of_tensor(name), True, self._layout_text(array.id))
-                        for name, array in zip(results, arrays, strict=True))
-        return (*inputs, *outputs)
+    def _named_symbols(self) -> Iterable[SymbolRef]:
+        return dict.fromkeys((*self._function.symbols, *self._ranks.scalars, *self._ranks.at.values()))
 
     def _over_all(self, array: Array) -> Array:
-        """Return an array with its extents over all ranks."""
-        whole = None if self._ranks is None else self._ranks.whole.get(array.id)
+        whole = self._ranks.whole.get(array.id)
         return array if whole is None else replace(array, shape=tuple(map(Const, whole.shape)))
 
     def _layout_text(self, one: int) -> str:
-        whole = None if self._ranks is None else self._ranks.whole.get(one)
+        whole = self._ranks.whole.get(one)
         return "" if whole is None else _layout_text(whole.layout)
 
-    def _of_tensor(self, name: str) -> str:
-        """Return the variable of a tensor that a run binds: no kernel is called so, a numbered one neither."""
-        return self._of_kernels.take(self._variable(name, self._names))
-
-    def _variable(self, wanted: str, names: Names) -> str:
-        """Return a variable of the workload: the name, or `name_tensor` where a kernel is called so."""
-        spelled = identifier(wanted)
-        taken = names.inner().take(spelled)
-        return names.take(taken if taken == spelled else f"{spelled}_tensor")
-
-    def tensor(self, array: Array) -> str:
-        """Return the name of the tensor that an array is."""
-        self._used |= {extent.name for extent in array.shape if isinstance(extent, SymbolRef)}
-        return self._tensors[array.id]
-
-    @property
-    def has_fixed_parts(self) -> bool:
-        """Whether parts of a kernel's buffers start at constants alone."""
-        return self._for_device
-
-    def scalar(self, node: Scalar) -> str:
-        """Return a scalar as text of the workload."""
-        return scalar_text(node, self._leaf)
-
-    def _leaf(self, node: Scalar) -> str | None:
-        match node:
-            case Var():
-                return self._variables[node]
-            case SymbolRef(name):
-                self._used.add(name)
-                return self._spelled[name]
-            case Element(tensor, index):
-                return f"{self._tensors[tensor.id]}[{', '.join(map(self.scalar, index))}]"
-            case _:
-                return None
-
-    # -- tasks ---------------------------------------------------------------------------------------------------------
-    def _tasks(self, body: Body, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
-        """Return a body of tasks as lines."""
-        return self._segments(self._homes.inside(body), depth, names, variables) or [ModuleLine("pass", depth)]
-
-    def _segments(self, segments: Iterable[Segment], depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
-        lines: list[ModuleLine] = []
-        for segment in segments:
-            self._variables = variables
-            if isinstance(segment, Run):
-                lines.extend(self._call(segment, depth, names, variables))
-            elif isinstance(segment, flow.Do):
-                assert isinstance(segment.leaf, Make)
-                lines.extend(self._made(segment.leaf, depth, names, variables))
-            elif isinstance(segment, flow.Loop):
-                lines.extend(self._loop(segment, depth, names, variables))
-            elif isinstance(segment, flow.Choice):
-                lines.extend(self._choice(segment, depth, names, variables))
-            elif isinstance(segment, flow.Sequence):
-                lines.extend(self._tasks(segment, depth, names, variables))
-            else:
-                raise NoTileFormError("only loops and branches stand in a function on tensors", self._function.span,
-                                    found=type(segment).__name__)
-        return lines
-
-    def _loop(self, loop: Any, depth: int, names: Names, variables: dict[Var, str],
-              tasks: Callable[..., list[ModuleLine]] | None = None) -> list[ModuleLine]:
-        """Return a loop as lines. `tasks`: what prints its body, one iteration after the other."""
-        inner = names.inner()
-        name = inner.take(identifier(loop.var.name))
-        plain = loop.start == Const(0) and loop.step == Const(1)
-        count = loop.stop if plain else ceil_div(sub(loop.stop, loop.start), loop.step)
-        body = loop.body
-        if not plain:
-            position = add(loop.start, mul(loop.var, loop.step))
-            body = substituted(body, {loop.var: position})
-            self._homes.adopt(body)
-            self._keep.append(body)
-        ordered = loop.ordered or tasks is not None or _writes_by_table(body)
-        head = f"for {name} in {'P.seq' if ordered else 'P'}({self.scalar(count)}):"
-        inside = (tasks or self._tasks)(body, depth + 1, inner, {**variables, loop.var: name})
-        self._variables = variables
-        return [ModuleLine(head, depth, loop.span if loop.span != UNKNOWN else _first_span(inside)), *inside]
-
-    def _choice(self, choice: Any, depth: int, names: Names, variables: dict[Var, str],
-                tasks: Callable[..., list[ModuleLine]] | None = None) -> list[ModuleLine]:
-        tasks = tasks or self._tasks
-        lines: list[ModuleLine] = []
-        for k, branch in enumerate(choice.branches):
-            self._variables = variables
-            lines.append(ModuleLine(f"with P.{'elif_' if k else 'when'}({self.scalar(branch.condition)}):", depth, branch.span))
-            lines.extend(tasks(branch.body, depth + 1, names.inner(), variables))
-        if choice.otherwise.items:
-            lines.append(ModuleLine("with P.otherwise():", depth))
-            lines.extend(tasks(choice.otherwise, depth + 1, names.inner(), variables))
-        return lines
-
-    def _made(self, make: Make, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
-        lines: list[ModuleLine] = []
-        if make.array.id not in self._tensors:
-            lines.append(self._scratch(make.array, depth, names, make.span))
-        if make.fill is not None:
-            lines.extend(self._filled(make, depth, names, variables))
-        return lines
-
-    def _scratch(self, array: Array, depth: int, names: Names, span: Span) -> ModuleLine:
-        name = self._variable(array.name, names)
-        self._tensors[array.id] = name
-        self._dtypes.add(array.dtype)
-        rooms = [self._room(extent) for extent in array.shape]
-        shape = ", ".join(self.scalar(room) for room in rooms) + "," * (array.rank == 1)
-        cuts = [":" if room == extent else f":{self.scalar(extent)}" for room, extent in zip(rooms, array.shape, strict=True)]
-        part = f"[{', '.join(cuts)}]" if any(cut != ":" for cut in cuts) else ""
-        return ModuleLine(f"{name} = Tensor.empty(({shape}), {array.dtype.name}){part}", depth, span)
-
-    def _room(self, extent: Scalar) -> Scalar:
-        """Return how many positions memory has for an extent: of one that tasks compute, the most that it can be."""
-        computed = any(isinstance(leaf, Element) and leaf.tensor.id not in self._given for leaf in leaves(extent))
-        return self._bound_of.get(extent, extent) if computed else extent
-
-    def _call(self, run: Run, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
-        lines = [self._scratch(array, depth, names, UNKNOWN) for array in self._homes.leaving(run) if array.id not in self._tensors]
-        self._variables = variables
-        call = kernel_of(run, self._homes, self._limits, self)
-        name = self._kernel(call, _kernel_name(run))
-        self._dtypes |= call.dtypes
-        index = f"[{', '.join(list(variables.values())[-8:])}]" if variables else ""
-        return [*lines, ModuleLine(f"{name}{index}({', '.join(call.arguments)})", depth, call.span)]
-
-    def _kernel(self, call: KernelCall, wanted: str) -> str:
-        """Return the name of a kernel; the kernel is printed unless one of the same shape has been."""
-        if call.shape not in self._kernels:
-            self._uses_math |= call.uses_math
-            name = self._of_kernels.take(identifier(wanted))
-            self._kernels[call.shape] = name
-            self._kernel_names.append(name)
-            self._kernel_lines += [ModuleLine(""), ModuleLine(""), ModuleLine("@kernel", 0, call.span),
-                                   ModuleLine(f"def {name}({', '.join(call.params)}):", 0, call.span), *call.body]
-        return self._kernels[call.shape]
-
-    def _filled(self, make: Make, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
-        """Return the loops of tasks that set state in memory to its first number."""
-        array = make.array
-        assert make.fill is not None
-        loops: list[tuple[Var, Scalar]] = []
-        view = ArrayView(array)
-        next_id = highest_id(self._function) + 1 + 100 * len(self._fills)
-        self._fills.add(array.id)
-        from_last = array.rank - 1
-        for dim, extent in enumerate(array.shape):
-            size = (_FILL_COLUMNS if dim == from_last else _FILL_ROWS if dim == from_last - 1 else 1)
-            if isinstance(extent, Const) and int(extent.value) <= size:
-                continue
-            var = Var(f"{array.name}_{dim}", next_id + dim)
-            loops.append((var, ceil_div(extent, Const(size))))
-            view = view.then(TileCut(dim, mul(var, Const(size)), size))
-        put = Put(view, Const(make.fill), span=make.span)
-        body: Body = flow.Sequence((flow.Do(put),))
-        segments: dict[int, tuple[Segment, ...]] = {id(body): (Run(f"{array.name}.fill", body.items),)}
-        for var, count in reversed(loops):
-            loop: Any = flow.Loop(var, Const(0), count, Const(1), False, body, None, span=make.span)
-            body = flow.Sequence((loop,))
-            segments[id(body)] = body.items
-        self._homes.segments.update(segments)
-        self._keep.append(body)
-        return self._tasks(body, depth, names, variables)
-
-    # -- over ranks ----------------------------------------------------------------------------------------------------
-    def _over_ranks(self, ranks: LocalArrays, bound: Sequence[ModuleTensor]) -> list[ModuleLine]:
+    def _body(self, bound: Sequence[ModuleTensor]) -> list[ModuleLine]:
         """Return the body as loops over ranks with collectives between them; what several of these use is made in front."""
+        ranks = self._ranks
         self._mesh = self._of_kernels.take("mesh")
         body, names = self._function.body, self._names.inner()
         self._rank = names.take("rank")
@@ -510,7 +157,6 @@ class _Module:
         return lines or [ModuleLine("pass", depth)]
 
     def _on_each_rank(self, block: Sequence[Segment], depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
-        assert self._ranks is not None
         inner = names.inner()
         known = dict(self._tensors)
         heads: list[tuple[str, str]] = []
@@ -532,7 +178,7 @@ class _Module:
                 used |= set(re.findall(r"[A-Za-z_]\w*", text))
         if not inside:
             return []
-        return [ModuleLine(f"for {self._rank} in P({self._mesh}):", depth, _first_span(inside)), *shown, *inside]
+        return [ModuleLine(f"for {self._rank} in P({self._mesh}):", depth, first_span(inside)), *shown, *inside]
 
     def _move(self, move: Apply, depth: int) -> ModuleLine:
         """Return the line of a collective."""
@@ -545,123 +191,9 @@ class _Module:
             arguments.append(self._layout_text(result.id))
         else:
             arguments += [repr(attrs[name]) for name in ("dim", "axis") if name in attrs]
-        said = None if self._plan is None else self._plan.said("collectives", result.name)
+        said = self._plan.said("collectives", result.name)
         arguments += [f"out={self._tensors[result.id]}"] + ([] if said is None else [f"algorithm={said.first!r}"]) + [f"mesh={self._mesh}"]
         return ModuleLine(f"{what}({', '.join(arguments)})", depth, move.span)
-
-    # -- the module ----------------------------------------------------------------------------------------------------
-    def _assembled(self, name: str, bound: Sequence[ModuleTensor], constants: Mapping[int, str],
-                   body: list[ModuleLine], known: frozenset[str]) -> list[ModuleLine]:
-        function = self._function
-        symbols = [self._spelled[symbol.name] for symbol in (*self._symbols, *function.scalars)]
-        self._dtypes |= {one.array.dtype for one in bound} | {one.array.dtype for one in function.constants}
-        self._dtypes |= {symbol.dtype for symbol in function.scalars if symbol.dtype is not None}
-        head = [f"{dtype.name} = DType.{dtype.name}" for dtype in sorted(self._dtypes, key=lambda dtype: dtype.name)]
-        head += [f"{constants[one.array.id]} = {_constant_text(one, constants[one.array.id], self._layout_text(one.array.id))}"
-                 for one in function.constants]
-        if self._ranks is not None:
-            head.append(f"{self._mesh} = {self._ranks.mesh!r}")
-        parameters = ", ".join([*(one.variable for one in bound), *symbols])
-        lines = [*_plain("\n".join(head)), *self._kernel_lines, *_plain("\n\n@workload", function.span),
-                 ModuleLine(f"def {name}({parameters}):", 0, function.span), *body]
-        tail = _TAIL.format(symbols=", ".join(f"{text!r}: Symbol({text!r})" for text in symbols), parameters=", ".join(symbols),
-                            tensors="\n".join(f"        {one.name!r}: {self._declared(one)}," for one in bound), name=name)
-        lines += _plain(tail + self._run_text(bound, known))
-        used = {word for line in lines for word in re.findall(r"[A-Za-z_]\w*", line.text)}
-        imports = f'"""The function `{function.name}` as kernels and a workload."""\n\n' + "import math\n" * ("math" in used)
-        imports += "from functools import cache\n\n" + "import numpy as np\n\n" * ("np" in used)
-        imports += f"from pto_wsp import {', '.join(one for one in _IMPORTED if one in used)}\n"
-        return [*_plain(imports), *lines]
-
-    def _declared(self, one: ModuleTensor) -> str:
-        layout = f", layout={one.layout}" if one.layout else ""
-        text = f"Tensor(shape=({self._shape(one.array)}), dtype={one.array.dtype.name}, name={one.name!r}{layout})"
-        for contract in () if one.is_result else one.array.contracts:      # a contract is of what tasks only read
-            text = f"{contract.value.capitalize()}({text})"
-        return text
-
-    def _run_text(self, bound: Sequence[ModuleTensor], known: frozenset[str]) -> str:
-        function = self._function
-        inputs = [one for one in bound if not one.is_result]
-        outputs = [one for one in bound if one.is_result]
-        scalars = [self._spelled[one.name] for one in function.scalars]
-        bindable = {self._spelled[name] for name in known}
-        sizes: dict[str, str] = {}
-        for one in inputs:
-            for dim, extent in enumerate(one.array.shape):
-                if isinstance(extent, SymbolRef) and extent in self._symbols:
-                    sizes.setdefault(self._spelled[extent.name], f"{one.name}.shape[{dim}]")
-        made = [f"{name} = {text}" for name, text in sizes.items()]
-        made += [f"{one.name} = np.empty(({self._shape(one.array)}), {one.array.dtype.name}.np)" for one in outputs]
-        names = [*(one.name for one in bound), *(one for one in (*sizes, *scalars) if one in bindable)]
-        bindings = ", ".join(f"{name}={name}" for name in names)
-        made.append(f"program().run({bindings})")
-        if outputs:
-            made.append(f"return {', '.join(one.name for one in outputs)}")
-        parameters = ", ".join([*(one.name for one in inputs), *scalars])
-        return _RUN.format(parameters=parameters, body="\n".join(f"    {line}" for line in made))
-
-    def _shape(self, array: Array) -> str:
-        return ", ".join(map(self.scalar, array.shape)) + "," * (array.rank == 1)
-
-
-_TAIL = '''
-
-def symbols():
-    """Return the sizes and numbers that each run binds."""
-    return {{{symbols}}}
-
-
-def tensors({parameters}):
-    """Return the tensors that each run binds."""
-    return {{
-{tensors}
-    }}
-
-
-@cache
-def program():
-    """Return the compiled workload, for arrays of any sizes."""
-    sizes = symbols().values()
-    return {name}(*tensors(*sizes).values(), *sizes).compile()
-'''
-_RUN = '''
-
-def run({parameters}):
-    """Return what the function gives for arrays."""
-{body}
-'''
-
-
-def _plain(text: str, span: Span = UNKNOWN) -> list[ModuleLine]:
-    """Return text as lines of the module that come from one line of the user's, or none."""
-    lines = text.removesuffix("\n").split("\n") if text else []
-    return [ModuleLine(line.lstrip(" "), (len(line) - len(line.lstrip(" "))) // 4, span) for line in lines]
-
-
-# -- before printing ---------------------------------------------------------------------------------------------------
-def _parts(function: TensorFunction) -> dict[Scalar, Scalar]:
-    """Return by the extent of a part, which data may say, the extent of what the part is taken of."""
-    found: dict[Scalar, Scalar] = {}
-    for leaf in flow.leaves(function.body):
-        for view in views_of(leaf):
-            for place, step in enumerate(view.steps):
-                if isinstance(step, Cut) and step.step == 1:
-                    found.setdefault(sub(step.stop, step.start), ArrayView(view.array, view.steps[:place]).shape[step.dim])
-    return found
-
-
-def _defined(leaf: Any) -> Iterable[Array]:
-    return (leaf.array,) if isinstance(leaf, Make) else getattr(leaf, "results", ())
-
-
-
-def _writes_by_table(body: Body) -> bool:
-    """Tell whether tasks write rows through a table: no proof is found below, for all sizes, that they write rows of their own."""
-    return any(isinstance(leaf, Put) and leaf.table is not None for leaf in flow.leaves(body))
-
-
-_RANK = Var("rank", -1)
 
 
 def _has_move(segment: Segment) -> bool:
@@ -696,29 +228,3 @@ def _layout_text(layout: TensorLayout) -> str:
     dist = ", ".join(f"Shard({one.axis!r})" if isinstance(one, Shard) else "Replicate()" for one in layout.dist)
     partial = ", ".join(f"Partial({one.axis!r}, {one.op!r})" for one in layout.partial)
     return f"TensorLayout(({dist}{',' * (layout.rank == 1)}){f', partial=({partial},)' if partial else ''})"
-
-
-def _first_span(lines: Sequence[ModuleLine]) -> Span:
-    return next((line.span for line in lines if line.span != UNKNOWN), UNKNOWN)
-
-
-def _kernel_name(run: Run) -> str:
-    """Return what a kernel is to be called: its group, else the value that it makes last."""
-    if run.group:
-        return run.group
-    names = [array.name for item in run.items for leaf in flow.leaves(item) for array in _defined(leaf)]
-    written = [leaf.target.array.name for item in run.items for leaf in flow.leaves(item) if isinstance(leaf, Put)]
-    return (written or names or ["show"])[-1]
-
-
-def _constant_text(constant: ArrayConstant, name: str, layout: str = "") -> str:
-    array = constant.array
-    shape = tuple(int(extent.value) for extent in array.shape if isinstance(extent, Const))
-    values = np.frombuffer(constant.data, array.dtype.np).reshape(shape)
-    text = f"np.frombuffer(bytes.fromhex({constant.data.hex()!r}), {array.dtype.name}.np).reshape({shape}).copy()"
-    if array.dtype.is_integer or (array.dtype.np == np.float64 and bool(np.isfinite(values).all())):
-        text = f"np.array({values.tolist()!r}, {array.dtype.name}.np)"
-    declared = f"Tensor({text}, name={name!r}{f', layout={layout}' if layout else ''})"
-    for contract in array.contracts:
-        declared = f"{contract.value.capitalize()}({declared})"
-    return declared

@@ -110,7 +110,6 @@ class KernelCall:
     body: tuple[ModuleLine, ...]
     arguments: tuple[str, ...]
     locals: frozenset[str]
-    uses_math: bool
     dtypes: frozenset[DType]
     span: Span
 
@@ -180,7 +179,7 @@ class _KernelPrinter:
         arguments = [param.argument for param in bound] + [self._outside.scalar(node) for node, _ in self._scalars]
         self._dtypes |= {param.array.dtype for param in bound} | {dtype for _, dtype in self._scalars}
         return KernelCall(tuple(params), _without_idle_loads(self._lines), tuple(arguments), frozenset(self._locals),
-                          any("math." in line.text for line in self._lines), frozenset(self._dtypes), self._span_of_run)
+                          frozenset(self._dtypes), self._span_of_run)
 
     def _items(self, items: Iterable[Item]) -> None:
         for item in items:

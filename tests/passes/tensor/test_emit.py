@@ -12,7 +12,8 @@ from pto_wsp import DType, Injective, InOut, Monotone, PtoError, Scalar, Tensor,
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.view import Permute
-from pto_wsp.passes.tensor.emit import EmittedModule, emit
+from pto_wsp.passes.tensor.emit import emit
+from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.passes import run_tensor_passes
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.run.tensor_evaluate import evaluate
