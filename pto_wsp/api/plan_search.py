@@ -3,25 +3,30 @@
     plan = auto_schedule(f, x, w, arch="ascend_910b", budget=20)      # never slower than f.plan(x, w, arch="ascend_910b")
     f(x, w, plan=plan)
 
-From the best plan so far, each tile and each step of a sum is halved and doubled, and each Tunable parameter takes its other values. A
-plan that does not fit is left out. Each candidate runs once, on copies of the arrays, and its tasks are simulated; with `wall_time=True` it
-runs several times on this machine, and the clock decides.
+From the best plan so far, each tile and each step of a sum is halved and doubled, each Tunable parameter takes its other values, and each
+collective its other algorithms. A plan that does not fit is left out. Each candidate runs once, on copies of the arrays, and its tasks are
+simulated; with `wall_time=True` it runs several times on this machine, and the clock decides. Of a function over a mesh,
+`f.using(mesh=mesh)`, the arrays are Tensors with layouts, and `arch` says how ranks are linked.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from pto_wsp.api.jit import JitFunction
 from pto_wsp.api.tensors.options import arch_of
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.arch.model import Arch
 from pto_wsp.errors import AutoScheduleError, PtoError
+from pto_wsp.ir.tensor import Tensor
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.source import here
+from pto_wsp.trace.workload.collectives import Algorithm
 
 _CUTS = ("tiles", "inner")      # keys whose entries are halved and doubled
 _HOST = "host_cpu"
@@ -33,20 +38,24 @@ def find_plan(function: JitFunction[Any], arrays: tuple[object, ...], arch: obje
               wall_time: bool = False) -> TilePlan:
     """Return the plan with the fewest simulated cycles, or the least wall time, of at most `budget` plans; the default plan is the first.
 
-    Raises: S111 for arguments other than arrays, and for the wall time of another machine; the errors of planning and running the function.
+    Raises: S111 for arguments other than arrays, and for the wall time of another machine or of ranks; C110 for an arch that does not say
+    how ranks are linked; the errors of planning and running the function.
     """
     for array in arrays:
-        if not isinstance(array, np.ndarray):
+        if not isinstance(array, np.ndarray) and not (isinstance(array, Tensor) and array.layout is not None):
             raise AutoScheduleError("auto_schedule of a function on tensors takes the arrays of a call", here(),
-                                    expected=f"auto_schedule({function.__name__}, *arrays), NumPy arrays by position",
-                                    found=repr(array)[:80])
+                                    expected=f"auto_schedule({function.__name__}, *arrays), by position: NumPy arrays, over a mesh also "
+                                    "Tensors with a layout", found=repr(array)[:80])
     machine = None if arch is None else arch_of(arch)
-    if wall_time and machine is not None and machine.name != _HOST:
-        raise AutoScheduleError("wall time is that of this machine", here(), expected=f'arch="{_HOST}", or none', found=machine.name,
+    is_over_ranks = any(isinstance(array, Tensor) for array in arrays)
+    if wall_time and ((machine is not None and machine.name != _HOST) or is_over_ranks):
+        raise AutoScheduleError("wall time is that of this machine", here(), expected=f'arch="{_HOST}", or none, without a mesh',
+                                found="ranks" if is_over_ranks or machine is None else machine.name,
                                 help="without wall_time=True plans are simulated, on any arch")
+    runs_on = machine if machine is not None else builtin_arch("unit") if is_over_ranks else None     # a host says no links
 
     def cost_of(plan: TilePlan) -> float:
-        return wall_seconds(function, arrays, plan) if wall_time else simulated_cycles(function, arrays, plan, overheads=overheads)
+        return wall_seconds(function, arrays, plan) if wall_time else simulated_cycles(function, arrays, plan, runs_on, overheads=overheads)
 
     default: TilePlan = function.plan(*arrays, arch=machine)
     best = default
@@ -89,17 +98,25 @@ def wall_seconds(function: JitFunction[Any], arrays: tuple[object, ...], plan: T
     return least
 
 
-def simulated_cycles(function: JitFunction[Any], arrays: tuple[object, ...], plan: TilePlan, *, overheads: bool = False) -> int:
-    """Return the cycles of a call with a plan, on copies of the arrays and the arch of the plan."""
+def simulated_cycles(function: JitFunction[Any], arrays: tuple[object, ...], plan: TilePlan, arch: Arch | None = None, *,
+                     overheads: bool = False) -> int:
+    """Return the cycles of a call with a plan, on copies of the arrays. `arch`: None for the arch of the plan."""
     names = function.parameter_names
-    copies: dict[str, Any] = {name: np.array(array) for name, array in zip(names, arrays, strict=False)}
-    program = function.lower(plan, **copies).compile(arch=arch_of(plan.arch), threads=1).run()
+    copies: dict[str, Any] = {name: _copied(array) for name, array in zip(names, arrays, strict=False)}
+    program = function.lower(plan, **copies).compile(arch=arch or arch_of(plan.arch), threads=1).run()
     return int(program.simulate(overheads=overheads).stats.total_cycles)
+
+
+def _copied(array: object) -> object:
+    held = np.array(np.asarray(array))
+    return Tensor(held, layout=array.layout) if isinstance(array, Tensor) else held
 
 
 def _neighbours(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[TilePlan]:
     """Yield the plans that differ from a plan by one entry and fit."""
-    changes: list[dict[str, dict[str, object]]] = []
+    changes: list[dict[str, dict[str, object]]] = [
+        {entry.key: {entry.name: algorithm}} for entry in plan.entries if entry.key == "collectives"
+        for algorithm in get_args(Algorithm) if algorithm != entry.value]
     for entry in plan.entries:
         if entry.key in _CUTS and isinstance(entry.value, int):
             sizes = [size for size in (entry.value * 2, entry.value // 2) if size]

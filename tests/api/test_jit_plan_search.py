@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Tensor, TilePlan, auto_schedule, jit
+from pto_wsp import DType, Mesh, Tensor, TensorLayout, TilePlan, allreduce, auto_schedule, builtin_arch, jit
 from pto_wsp.api import plan_search
 from pto_wsp.api.plan_search import simulated_cycles
-from pto_wsp.errors import AutoScheduleError
+from pto_wsp.errors import ArchError, AutoScheduleError, MeshError
 
 F32 = DType.F32
 
@@ -17,6 +17,11 @@ F32 = DType.F32
 @jit
 def product(x: Tensor["t", 64, F32], w: Tensor[64, 96, F32]):
     return x @ w
+
+
+@jit
+def summed(x, w):
+    return allreduce(x @ w)
 
 
 def arrays() -> tuple[np.ndarray, np.ndarray]:
@@ -31,6 +36,29 @@ def test_a_found_plan_is_never_slower_than_the_default() -> None:
     found = auto_schedule(product, x, w, arch="ascend_910b", budget=6)
     assert simulated_cycles(product, (x, w), found) < simulated_cycles(product, (x, w), usual)
     np.testing.assert_allclose(product(x, w, plan=found), x @ w, rtol=1e-4, atol=1e-4)
+
+
+# Over four ranks with links of 5,000 cycles of latency, an allreduce by ring waits for six of them in a row, directly for two.
+@pytest.mark.slow
+def test_a_search_over_ranks_chooses_the_algorithm_of_a_collective() -> None:
+    rng = np.random.default_rng(4)
+    x, w = rng.integers(-4, 5, (8, 16)).astype(np.float32), rng.integers(-4, 5, (16, 24)).astype(np.float32)
+    given = Tensor(x, layout=TensorLayout.sharded(1, 2, "x")), Tensor(w, layout=TensorLayout.sharded(0, 2, "x"))
+    over = summed.using(mesh=Mesh(x=4))
+    far = builtin_arch("unit").with_links(latency_cycles=5000)
+    usual = over.plan(*given, arch=far)
+    found = auto_schedule(over, *given, arch=far, budget=5)
+    assert simulated_cycles(over, given, found, far) < simulated_cycles(over, given, usual, far) - 3 * 5000
+    assert [entry.value for entry in found.entries if entry.key == "collectives"] == ["direct"]
+    np.testing.assert_array_equal(np.asarray(over(*given, plan=found)), x @ w)
+
+
+def test_what_a_search_over_ranks_needs() -> None:
+    x, w = (Tensor(np.ones((4, 4), np.float32), layout=TensorLayout.sharded(dim, 2, "x")) for dim in (1, 0))
+    with pytest.raises(MeshError, match="no mesh is known"):
+        auto_schedule(summed, x, w)
+    with pytest.raises(ArchError, match="linked"):
+        auto_schedule(summed.using(mesh=Mesh(x=4)), x, w, arch="ascend_910b")
 
 
 def test_a_budget_of_one_returns_the_default_plan() -> None:

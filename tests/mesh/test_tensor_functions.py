@@ -231,3 +231,15 @@ def test_state_lives_on_both_sides_of_a_collective() -> None:
     bias = Tensor(drawn(3, 2), layout=replicated(2))
     found = kept.using(mesh=Mesh(x=2), target="interp")(*cut, bias)
     np.testing.assert_array_equal(np.asarray(found), kept.python(*map(np.asarray, (*cut, bias))))
+
+
+def test_a_stencil_over_cut_rows_is_an_allgather_and_slices() -> None:
+    """What the error of halo in a function says."""
+    @jit
+    def smoothed(x):
+        whole = allgather(x)
+        return whole[:-2] + 2 * whole[1:-1] + whole[2:]
+
+    x = Tensor(drawn(7, 8), layout=sharded(0, 2, "x"))
+    found = smoothed.using(mesh=Mesh(x=3), target="interp")(x)
+    np.testing.assert_array_equal(np.asarray(found), smoothed.python(np.asarray(x)))

@@ -22,8 +22,10 @@ from pto_wsp.trace.tensor.trace import current_trace, is_tracing
 C = TypeVar("C", bound=Callable[..., Any])
 
 _NOT_HERE = {
-    "broadcast": ("every rank has the same replicated tensor already", "a replicated tensor has one value in a function on tensors"),
-    "halo": ("the rows of neighbours are parts of no whole tensor", "write the step as a workload: halo(t, k), then `for r in P(mesh)`")}
+    "broadcast": ("every rank has the same replicated tensor already",
+                  "leave it out; of a tensor that ranks have parts or terms of, allgather or allreduce gives every rank the whole"),
+    "halo": ("the rows of neighbours are parts of no whole tensor",
+             "allgather(t) and slices of it, or the step as a workload: halo(t, k), then `for r in P(mesh)`")}
 
 
 def also_in_functions(function: C) -> C:

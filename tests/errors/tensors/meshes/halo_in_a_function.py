@@ -19,4 +19,4 @@ def mistake() -> None:
 #      |
 #   10 |     return halo(a, 1)
 #      |            ^^^^^^^^^^
-#    = help:     write the step as a workload: halo(t, k), then `for r in P(mesh)`
+#    = help:     allgather(t) and slices of it, or the step as a workload: halo(t, k), then `for r in P(mesh)`
