@@ -89,6 +89,7 @@ def test_credits_that_come_back_may_be_left(n: int, ahead: Any, target: str) -> 
     assert free.tokens == n + (ahead if isinstance(ahead, int) else len(ahead))
 
 
+@pytest.mark.slow
 def test_targets_agree_in_cycles_and_with_a_ring() -> None:
     cycles = [Stages(6, 2, 2, depth=2).value.compile(target=target).run().stats.total_cycles for target in ("interp", "cpu_sim")]
     x, y = Tensor(np.zeros((6, 2, 8), np.float32)), Tensor(np.zeros((6, 2, 8), np.float32))
@@ -106,6 +107,7 @@ def test_targets_agree_in_cycles_and_with_a_ring() -> None:
     assert cycles == [with_ring().compile().run().stats.total_cycles] * 2
 
 
+@pytest.mark.slow
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 6))
 def test_a_buffer_is_proved_exactly_where_credits_fit_it(rows: int, ahead: int, n: int) -> None:
     """Tile i is written once credit i - ahead is back, so tiles of `ahead` iterations are in the buffer at once."""

@@ -153,6 +153,7 @@ def pick(x: In[Tile[3, 4, I32]], r: Scalar[I32], c: Scalar[I32], out: Out[Tile[1
     pto.store(out, pto.item(x, r, c))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2), st.integers(0, 3))
 @settings(max_examples=5)
 def test_an_index_of_the_run_picks_its_element(r: int, c: int) -> None:

@@ -82,6 +82,7 @@ def test_calls_with_dump_write_the_tensor_level(monkeypatch: pytest.MonkeyPatch,
     assert "out[t, 96] f32 = undefined" in (level / "08_cut_tiles.txt").read_text()
 
 
+@pytest.mark.slow
 def test_artifacts_with_other_plans_of_the_tensor_level_are_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     plan = rmsnorm_linear.plan(arch="ascend_910b")

@@ -98,6 +98,7 @@ def test_a_library_that_no_key_leads_to_is_not_trusted(name: str, filled: Filled
     check(filled, [(entry, name) for entry in libraries], tmp_path, forgotten=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [b"../../../../../../etc", *(pytest.param(text, marks=pytest.mark.slow) for text in (
     b"", b"\xff\xfe", b"scripted-0123456789ab\n", b"0" * 64 + b" " + b"0" * 64 + b"\n"))])
 def test_no_text_of_a_key_file_becomes_the_name_of_a_folder(text: bytes, filled: FilledStore, tmp_path: Path) -> None:

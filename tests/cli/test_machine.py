@@ -107,6 +107,7 @@ def test_doctor_without_a_compiler_says_what_to_do(tmp_path: Path, monkeypatch: 
     assert ended.code == 1 and lines["compiler"][0] == "fail" and "unset CC" in lines["compiler"][3] and "CC=" in lines["environment"][2]
 
 
+@pytest.mark.slow
 def test_the_demo_writes_a_file_and_a_report(tmp_path: Path) -> None:
     """40, 121, ... blocks: affinity puts requests 2 and 6 on one executor, whose 23 of 30 blocks bound the run; shared, 8 rounds do."""
     folder = tmp_path / "a demo"

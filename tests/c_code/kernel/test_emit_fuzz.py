@@ -150,6 +150,7 @@ def test_random_kernels_match_the_interpreter(build_all: BuildAll, first: int) -
     _compare(build_all, [(seed, KERNEL_PASSES) for seed in range(first, first + BATCH)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("first", [0, pytest.param(BATCH, marks=pytest.mark.slow)])
 def test_random_kernels_match_with_their_loops_cut(build_all: BuildAll, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +158,7 @@ def test_random_kernels_match_with_their_loops_cut(build_all: BuildAll, first: i
     _compare(build_all, [(seed, KERNEL_PASSES) for seed in range(first, first + BATCH)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("seed", [17, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, *range(400, 412)))])
 def test_random_kernels_match_without_one_of_the_passes(build_all: BuildAll, seed: int) -> None:

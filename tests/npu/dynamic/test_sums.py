@@ -65,6 +65,7 @@ def test_a_split_product_is_summed_in_program_order(family: str) -> None:
     assert all(graph.ancestors[products[4]] >> earlier & 1 for earlier in products[:4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deps", [Deps.hybrid(), Deps.infer_bytes_overlap()], ids=["hybrid", "overlap"])
 def test_sums_of_loops_whose_lengths_are_data(deps: Deps) -> None:
     X, Y, M = tensors("XYM", 4, 8, 16)

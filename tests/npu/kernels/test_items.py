@@ -62,6 +62,7 @@ def paged(seed: int, count: int) -> Case:
                         "out": Bound.plain(np.zeros((2, 5), np.float32))}, {"cache": F32, "table": I32})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_a_block_table_in_the_kernel(family: str) -> None:
     check([paged(seed, count) for seed in range(4) for count in (0, 3, 20)], family)

@@ -54,6 +54,7 @@ def test_results_are_those_of_numpy(target: str, t: int) -> None:
     assert np.array_equal(found, expected(x, ids, w))
 
 
+@pytest.mark.slow
 def test_the_evaluator_agrees_before_and_after_each_pass() -> None:
     x, ids, w = drawn(23, 5)
     assert np.array_equal(routed.using(verify_passes=True)(x, ids, w), expected(x, ids, w))
@@ -130,6 +131,7 @@ def twice(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
     return one, two, one + two
 
 
+@pytest.mark.slow
 def test_sides_and_two_states() -> None:
     x, ids, _ = drawn(21, 3)
     first = ids[:, 0].copy()
