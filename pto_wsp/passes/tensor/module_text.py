@@ -75,6 +75,7 @@ class ModuleText:
         self._keep: list[Body] = []           # bodies made here: segments are known by the identity of their body
 
     def write(self) -> EmittedModule:
+        """Return the function as a module of kernels and a workload."""
         function = self._function
         name = self._name
         bound = self._bound()
@@ -401,6 +402,7 @@ def _writes_by_table(body: Body) -> bool:
 
 
 def first_span(lines: Sequence[ModuleLine]) -> Span:
+    """Return the user's line of the first line that has one."""
     return next((line.span for line in lines if line.span != UNKNOWN), UNKNOWN)
 
 
