@@ -69,17 +69,19 @@ def is_row_local(stmt: k.Compute) -> bool:
 
 
 def _movements_first(body: tuple[k.Stmt, ...]) -> tuple[k.Stmt, ...]:
-    """Return a body in which each movement follows what makes its operands, so that no movement parts a loop over rows from the next.
+    """Return a body in which each movement of a row or a column follows what makes its operands, so that it parts no loops over rows.
 
         %2 = matmul %0, %1               %4 = reshape %3
         rows 64: %5 = exp %2             %2 = matmul %0, %1
         %4 = reshape %3              →   rows 64: %5 = exp %2; %6 = mul %5, %4
         rows 64: %6 = mul %5, %4
+
+    Larger tiles stay where they are: they would be kept in memory for longer.
     """
     made: dict[int, int] = {}          # value id -> the place of what makes the value
     places: list[int] = []
     for at, stmt in enumerate(body):
-        moves = isinstance(stmt, k.Compute) and stmt.guard is None and isinstance(find(stmt.op), Movement)
+        moves = isinstance(stmt, k.Compute) and stmt.guard is None and isinstance(find(stmt.op), Movement) and 1 in stmt.result.type.shape
         places.append(max((made.get(value.id, -1) for value in uses_of(stmt)), default=at) if moves else at)
         result = result_of(stmt)
         if result is not None:
