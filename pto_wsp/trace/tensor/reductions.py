@@ -21,6 +21,7 @@ from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.elementwise import maximum as larger
 from pto_wsp.ops.entries.elementwise import minimum as smaller
 from pto_wsp.ops.entries.formula import computed, in_dtype
+from pto_wsp.ops.entries.index import gather
 from pto_wsp.ops.rounding import ALL
 from pto_wsp.source import here
 from pto_wsp.trace.tensor.along import Axes, along, axes_of, moved_back, moved_last, refolded, value_of, without
@@ -80,10 +81,10 @@ def _with_elements(result: TensorValue, missing: Scalar | None) -> TensorValue:
     """Return a result that a task refuses where elements are missing: it is taken at place 0, or at place -1, which is outside."""
     if missing is None:
         return result
-    trace = current_trace("gather")
+    trace = current_trace(gather.name)
     column = result if result.rank and result.extents[-1] == Const(1) else result.then(tf.Insert(result.rank))
     place = trace.apply("full", (missing,), (Const(1),) * column.rank, DType.I32)
-    taken = trace.apply("gather", (column, place), column.extents, result.dtype, (("axis", 1),))
+    taken = trace.apply(gather.name, (column, place), column.extents, result.dtype, (("axis", 1),))
     return taken if column is result else taken.then(Pick(result.rank, Const(0)))
 
 
