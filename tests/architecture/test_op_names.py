@@ -48,7 +48,6 @@ ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
                                              "topk", "transpose", "where"}), "functions of tt"),
     "trace/tensor/protocols.py": (frozenset({"add", "argsort", "concat", "expand", "matmul", "maximum", "minimum", "pad", "reshape",
                                              "round", "topk", "transpose", "where"}), "functions and methods of NumPy"),
-    "trace/tensor/reductions.py": (frozenset({"gather"}), "the check of an extreme over rows that a table bounds"),
     "trace/tensor/torch_functions.py": (frozenset({"argsort", "concat", "gather", "matmul", "pad", "relu", "reshape", "round", "silu",
                                                    "topk", "transpose", "where"}), "functions of torch"),
     "trace/tensor/value.py": (frozenset({"round"}), "Python's round"),
