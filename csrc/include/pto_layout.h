@@ -97,8 +97,10 @@
     PTO_LAYOUT_STRUCT(pto_ranks_options) \
     PTO_LAYOUT_FIELD(pto_ranks_options, rank) PTO_LAYOUT_FIELD(pto_ranks_options, n_ranks) PTO_LAYOUT_FIELD(pto_ranks_options, is_move) \
     PTO_LAYOUT_FIELD(pto_ranks_options, own_rank) PTO_LAYOUT_FIELD(pto_ranks_options, own_shift_bytes) PTO_LAYOUT_FIELD(pto_ranks_options, spread) \
-    PTO_LAYOUT_FIELD(pto_ranks_options, n_spread) PTO_LAYOUT_FIELD(pto_ranks_options, reserved) PTO_LAYOUT_FIELD(pto_ranks_options, progress) \
-    PTO_LAYOUT_FIELD(pto_ranks_options, user) \
+    PTO_LAYOUT_FIELD(pto_ranks_options, n_spread) PTO_LAYOUT_FIELD(pto_ranks_options, request_bytes) \
+    PTO_LAYOUT_FIELD(pto_ranks_options, sent_bytes) PTO_LAYOUT_FIELD(pto_ranks_options, spin_ns) PTO_LAYOUT_FIELD(pto_ranks_options, progress) \
+    PTO_LAYOUT_FIELD(pto_ranks_options, user) PTO_LAYOUT_FIELD(pto_ranks_options, start) PTO_LAYOUT_FIELD(pto_ranks_options, test) \
+    PTO_LAYOUT_FIELD(pto_ranks_options, status_bytes) \
     PTO_LAYOUT_STRUCT(pto_wall_row) PTO_LAYOUT_FIELD(pto_wall_row, start_ns) PTO_LAYOUT_FIELD(pto_wall_row, end_ns) \
     PTO_LAYOUT_FIELD(pto_wall_row, thread) PTO_LAYOUT_FIELD(pto_wall_row, reserved) \
     PTO_LAYOUT_STRUCT(pto_wall_view) PTO_LAYOUT_FIELD(pto_wall_view, n) PTO_LAYOUT_FIELD(pto_wall_view, is_cut) \

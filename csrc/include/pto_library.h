@@ -245,7 +245,7 @@ void pto_wall_read(const pto_wall *wall, pto_wall_view *out);  /* of the last ru
 typedef struct pto_pool pto_pool;
 
 /* ---- one rank's part of a plan: tasks of other ranks pass, copies between this rank and another one are the caller's to move ---- */
-#define PTO_SMALL_BYTES 131072     /* of the arguments of a task that the thread that moves copies may run */
+#define PTO_SMALL_BYTES 131072     /* of the arguments of a task that the thread that moves copies may run beside other workers */
 
 typedef struct pto_ranks pto_ranks;
 
@@ -257,7 +257,7 @@ typedef struct pto_transfer {
     int64_t bytes;             /* of all elements, where they stand one behind the other; else 0 */
     int64_t order;             /* which of the copies from its source to its target it is, from 0 in program order: equal on both ranks */
     int64_t key;               /* of order, peer and receives: of one transfer in a run */
-    int64_t node;              /* what progress says when it has ended */
+    int64_t node;              /* what says that it has ended */
     int32_t elem_bytes;
     int32_t peer;              /* the other rank */
     int32_t receives;
@@ -270,9 +270,13 @@ typedef struct pto_spread {
     int64_t copy_bytes;
 } pto_spread;
 
-/* Begins n_ready transfers; `ended` has room for the nodes of those that have ended by now. Returns how many, or -1 to end the run. n_busy:
-   not 0 while other workers run tasks, or have some to run. */
-typedef int64_t (*pto_progress_fn)(void *user, const pto_transfer *ready, int64_t n_ready, int64_t *ended, int32_t n_busy);
+/* Begins n_ready transfers; `ended` has room for the nodes of those that have ended by now. Returns how many, or -1 to end the run. idle_ns: for
+   how long nothing has ended or run here; where it is not 0, a short time may pass within. Called now and then though nothing is ready. */
+typedef int64_t (*pto_progress_fn)(void *user, const pto_transfer *ready, int64_t n_ready, int64_t *ended, int64_t idle_ns);
+
+/* MPI_Start and MPI_Testsome, whose handles have request_bytes and whose statuses have status_bytes: what `user` is told of else. */
+typedef int32_t (*pto_start_fn)(void *request);
+typedef int32_t (*pto_test_fn)(int32_t n, void *requests, int32_t *n_ended, int32_t *ended, void *statuses);
 
 typedef struct pto_ranks_options {
     int32_t rank;              /* this one; all arrays are borrowed while the ranks live */
@@ -282,13 +286,24 @@ typedef struct pto_ranks_options {
     const int64_t *own_shift_bytes;    /* [n_sites] from the copy that such a task names to this rank's */
     const pto_spread *spread;  /* [n_spread] */
     int32_t n_spread;
-    int32_t reserved;
-    pto_progress_fn progress;  /* called by the thread that runs, which runs small tasks alone */
+    int32_t request_bytes;     /* at most 8 */
+    int64_t *sent_bytes;       /* [n_ranks] to each rank in this run */
+    int64_t spin_ns;           /* how long the thread that moves copies polls before `progress` may pass time */
+    pto_progress_fn progress;  /* called by the thread that runs, as the next two are */
     void *user;
+    pto_start_fn start;        /* NULL: `progress` begins all transfers */
+    pto_test_fn test;
+    int64_t status_bytes;
 } pto_ranks_options;
 
 pto_ranks *pto_ranks_new(const pto_ranks_options *options);    /* NULL when memory ran out */
 void pto_ranks_free(pto_ranks *ranks);
+int32_t pto_ranks_keep(pto_ranks *ranks, int64_t key, const void *request);    /* from now on `start` begins the transfer of this key with a copy
+                                                                                  of the request's handle; PTO_E_NOMEM */
+void pto_ranks_forget(pto_ranks *ranks);            /* keep none */
+int64_t pto_ranks_under_way(const pto_ranks *ranks, const pto_transfer **out); /* what `start` has begun, the oldest first; by the thread that runs */
+int32_t pto_ranks_error(const pto_ranks *ranks);    /* what `start` or `test` returned in the last run, which has ended it; 0: nothing */
+int32_t pto_ranks_runs(pto_ranks *ranks);           /* from any thread: the site of a task that runs now, or -1 */
 
 /* pto_execute_options.places: which thread runs a task */
 #define PTO_PLACE_ANY 0            /* one that has nothing to do */
@@ -308,7 +323,8 @@ typedef struct pto_execute_options {
     pto_prints *prints;        /* NULL: what kernels print is not kept */
     pto_sanitizer *sanitizer;  /* NULL: nothing is watched; else order_seed is not 0 */
     pto_wall *wall;            /* NULL: nobody looks at a clock; else sanitizer is NULL */
-    pto_ranks *ranks;          /* NULL: the tasks of all ranks run here; else sanitizer is NULL, order_seed 0, and there are two threads */
+    pto_ranks *ranks;          /* NULL: the tasks of all ranks run here; else sanitizer is NULL and order_seed 0. Of several threads
+                                  the one that calls moves copies alone; a single one runs tasks between */
 } pto_execute_options;
 
 typedef struct pto_execute_result {

@@ -38,7 +38,7 @@ def compile_together(peers: Peers, name: str, compile_here: Callable[[], Compile
     """
     peers.where, peers.span = f"compile of `{name}`", here()
     def compiles() -> Compiled:
-        with peers.beating():
+        with peers.beating(lambda: (0, "")):
             return compile_here()
 
     try:
@@ -51,7 +51,10 @@ def compile_together(peers: Peers, name: str, compile_here: Callable[[], Compile
         raise
     options, arch, schedule = compiled.options, compiled.arch, compiled.schedule
     try:
+        slots = [slot for slot in compiled.plan.tensors if not slot.fresh]
         peers.agree(f"compiled {name}", {
+            **{f"the shape of `{slot.ref.shown}`": repr(slot.ref.shape) for slot in slots},
+            **{f"the dtype of `{slot.ref.shown}`": str(slot.ref.dtype) for slot in slots},
             "the plan": plan_digest(compiled.plan), "the package's version": package_key(), "the arch": arch.model_dump_json(),
             "the schedule": schedule.model_dump_json(), "the target": compiled.target, "the options": repr(options),
             "the machine's code": "" if compiled.target == "interp" else machine_key(options.portable)})

@@ -246,7 +246,8 @@ class Engine:
     def _only_record(self, options: Any, sim: Any, result: Any) -> int:
         """Orchestrate into the record without running a kernel; return the status. `sim` is fed the chunks of a long stream."""
         only = self.runtime.ffi.new("pto_run_options *", {"orchestrate": options.orchestrate, "bindings": options.bindings, "sim": sim,
-                                                          "interruptible": interruptible(), "execute": {"cancel": self._cancel}})
+                                                          "interruptible": interruptible(),
+                                                          "execute": {"cancel": self._cancel, "ranks": self._ranks}})
         status: int = self.runtime.lib.pto_run(self.runtime.ffi.NULL, self.recorder.raw, only, result)
         return status
 

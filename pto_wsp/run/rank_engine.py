@@ -1,6 +1,7 @@
-"""Run one rank's part of an artifact natively: workers run kernels while this thread moves copies over MPI.
+"""Run one rank's part of an artifact natively: workers run kernels while one thread moves copies over MPI, or one thread does both.
 
-The engine (csrc/src/engine/ranks.c) hands over copies that are ready, and is told which have ended. Copies between two ranks are numbered
+The engine (csrc/src/engine/ranks.c) hands over copies that are ready, and is told which have ended; a copy that an earlier run of the same
+tasks has begun, it begins itself. Copies between two ranks are numbered
 in program order, on both alike: the number is the tag, so a receive is posted when its memory is free, whatever else is under way.
 """
 
@@ -17,25 +18,28 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.run.bound import Array, Bindings
 from pto_wsp.run.interpreter import memory_at
 from pto_wsp.run.native import Engine, default_threads
-from pto_wsp.run.peers import POLLS, Transfers
+from pto_wsp.run.peers import Patience, Transfers, mpi_error, request_functions
 from pto_wsp.run.rank_runner import RankRunner
 from pto_wsp.run.rank_share import RankShare, not_over_mpi
 from pto_wsp.source import UNKNOWN
 
+_LOOKED_AT = 64             # copies under way, for whom this rank waits
 _MOVES = {"copy_part", "add_part", "max_part", "min_part"}
 
 
 class RankEngine(Engine):
-    """Runs the tasks of this process's rank. `threads`: the workers, and this thread."""
+    """Runs the tasks of this process's rank. `threads`: the workers, and this thread, which is the only one if no task needs another."""
 
     def __init__(self, engine: Engine, part: RankShare, threads: int | None) -> None:
         """Create an engine for the artifact of another one."""
         workers = threads or (default_threads() if "PTO_WSP_THREADS" in os.environ else part.peers.threads)
-        super().__init__(engine.artifact, engine.plan, workers + 1, engine.max_tasks, wall_trace=engine.watches_clock)
+        alone = workers == 1 and part.peers.may_beat_beside      # else a long task would keep this thread from saying that it takes part
+        super().__init__(engine.artifact, engine.plan, 1 if alone else workers + 1, engine.max_tasks, wall_trace=engine.watches_clock)
         self.part = part
         self._whole, self._asked = engine, threads
         self._transfers = Transfers(part.peers)
-        self.sent: Array = self._transfers.sent
+        self._patience = Patience(part.peers, self._whom)
+        self.sent: Array = np.zeros(part.peers.n, np.int64)       # bytes of copies to each rank, in the last run
         self._places: dict[int, tuple[int, int, int]] = {}      # of copies of this run, by node: site, source, target
         self._problem: BaseException | None = None
         self.oracle = lambda check_finite: RankRunner(part, check_finite=check_finite)
@@ -51,10 +55,16 @@ class RankEngine(Engine):
         self._spread_rows = ffi.new("pto_spread[]", max(1, len(part.spread)))
         self._is_move = ffi.new("uint8_t[]", [int(_is_move(use.kernel)) for use in plan.kernels] or [0])
         self._progress = ffi.callback(dict(ffi.typeof("pto_ranks_options").fields)["progress"].type, self._turn_safely)
+        functions = request_functions()
+        mpi = {} if functions is None else {
+            "start": ffi.cast("pto_start_fn", functions.start), "test": ffi.cast("pto_test_fn", functions.test),
+            "request_bytes": functions.request_bytes, "status_bytes": functions.status_bytes}
         options = ffi.new("pto_ranks_options *", {
             "rank": part.rank, "n_ranks": part.mesh.size, "is_move": self._is_move,
             "own_rank": self._own_rank if self._free else ffi.NULL, "own_shift_bytes": self._shift if self._free else ffi.NULL,
-            "spread": self._spread_rows, "n_spread": len(part.spread), "progress": self._progress})
+            "spread": self._spread_rows, "n_spread": len(part.spread), "progress": self._progress, "spin_ns": part.peers.spin_ns,
+            "sent_bytes": ffi.cast("int64_t *", self.sent.ctypes.data), **mpi})
+        self._can_keep = functions is not None
         raw = self.runtime.lib.pto_ranks_new(options)
         if raw == ffi.NULL:
             raise MemoryError("no memory for the ranks of a mesh")
@@ -91,51 +101,61 @@ class RankEngine(Engine):
         for row, slot in zip(self._spread_rows, self.part.spread, strict=False):
             row.data = self.runtime.ffi.cast("char *", bindings.arrays[slot].__array_interface__["data"][0])
             row.copy_bytes = bindings.arrays[slot].strides[0]
-        self._transfers.start(self.recorder.generation)
+        if self._transfers.is_new(self.recorder.generation):
+            self.runtime.lib.pto_ranks_forget(self._ranks)
         self._problem = None
-        with self.part.together(bindings):
+        with self.part.together(bindings), self.part.peers.beating(self._computes, self.cancel):
             try:
                 super().run(bindings)
             except KeyboardInterrupt:
+                code = self.runtime.lib.pto_ranks_error(self._ranks)
+                self._problem = mpi_error(code) if code else self._problem
+                self.part.peers.listen()               # what another thread has heard, and has interrupted this run for
                 if self._problem is None:
                     raise
                 raise self._problem from None
             finally:
-                self._transfers.stop(bindings.arrays)
+                opened = self._opened(None)
+                if opened or self._transfers.ranks:
+                    self._transfers.take_back([transfer.key for transfer in opened], bindings.arrays)
+                    self.runtime.lib.pto_ranks_forget(self._ranks)
 
-    def _turn_safely(self, user: Any, ready: Any, n_ready: int, ended: Any, n_busy: int) -> int:
+    def _turn_safely(self, user: Any, ready: Any, n_ready: int, ended: Any, idle_ns: int) -> int:
         del user
         try:
-            return self._turn(ready, n_ready, ended, n_busy)
+            return self._turn(ready, n_ready, ended, idle_ns)
         except BaseException as problem:   # an exception cannot pass through C: raised after the run
             self._problem = problem
             return -1
 
-    def _turn(self, ready: Any, n_ready: int, ended: Any, n_busy: int) -> int:
-        """Begin the copies that are ready, and return how many have ended; pass a short time where there are none."""
+    def _turn(self, ready: Any, n_ready: int, ended: Any, idle_ns: int) -> int:
+        """Begin copies that are ready, and return how many of those begun here have ended; pass a short time if this rank is idle."""
         transfers = self._transfers
         for number in range(n_ready):
-            transfer = ready[number]
-            if not transfers.again(transfer.key, transfer.node):
-                self._begin(transfer)
+            self._begin(ready[number])
         done = transfers.ended()
-        if not done and not (n_ready and n_busy):
-            if n_busy:
-                transfers.patience.compute()
-                done = transfers.ended()
-            elif len(transfers):
-                for _ in range(POLLS):
-                    transfers.patience.turn()
-                    done = transfers.ended()
-                    if done:
-                        break
-            else:
-                transfers.patience.turn()
-        if done:
-            transfers.patience.begin()
-            for number, node in enumerate(done):
-                ended[number] = node
+        if idle_ns and not done:
+            self._patience.wait(idle_ns * 1e-9)
+            done = transfers.ended()
+        else:
+            self._patience.look()
+        for number, node in enumerate(done):
+            ended[number] = node
         return len(done)
+
+    def _opened(self, most: int | None) -> list[Any]:
+        """Return the oldest copies that the engine has begun and that are under way."""
+        found = self.runtime.ffi.new("pto_transfer const **")
+        n = self.runtime.lib.pto_ranks_under_way(self._ranks, found)
+        return [found[0][at] for at in range(n if most is None else min(n, most))]
+
+    def _whom(self) -> tuple[int, ...] | None:
+        return tuple(sorted(self._transfers.ranks | {transfer.peer for transfer in self._opened(_LOOKED_AT)})) or None
+
+    def _computes(self) -> tuple[int, str] | None:
+        """Return the number of tasks that have ended, and a task that runs; None if none does."""
+        site = self.runtime.lib.pto_ranks_runs(self._ranks)
+        return None if site < 0 else (self.n_run(), self.part.shown_task(site))
 
     def _begin(self, transfer: Any) -> None:
         """Begin one copy: in place where its elements stand one behind the other, else through contiguous memory."""
@@ -144,7 +164,9 @@ class RankEngine(Engine):
         self._places[node] = (transfer.site, peer, self.part.rank) if receives else (transfer.site, self.part.rank, peer)
         if transfer.bytes:
             data = self.runtime.ffi.buffer(transfer.data, transfer.bytes)
-            self._transfers.begin(transfer.key, node, peer, tag, data, receives=receives)
+            request = self._transfers.begin(transfer.key, node, peer, tag, data, receives=receives)
+            if request is not None and self._can_keep:
+                self.runtime.lib.pto_ranks_keep(self._ranks, transfer.key, self.runtime.ffi.cast("void *", request))
             return
         address = int(self.runtime.ffi.cast("intptr_t", transfer.data))
         place = memory_at(address, tuple(transfer.extent), tuple(transfer.stride), transfer.elem_bytes)
@@ -158,6 +180,10 @@ class RankEngine(Engine):
         first = self._transfers.first
         if first is not None:
             self.part.say_where(*self._places[first])
+        else:
+            for transfer in self._opened(1):
+                ends = (transfer.peer, self.part.rank) if transfer.receives else (self.part.rank, transfer.peer)
+                self.part.say_where(transfer.site, *ends)
 
 
 def _is_move(kernel: k.Kernel) -> bool:

@@ -23,6 +23,7 @@ class RankRunner(Interpreter):
         super().__init__(part.plan, check_finite=check_finite)
         self.part, self.peers = part, part.peers
         self.sent = np.zeros(part.peers.n, np.int64)       # bytes of copies to each rank, in the last run
+        self._done, self._runs = 0, -1                     # tasks that have ended, the site of the one that runs
         self._free = {site: free for site, task in part.sites.items() if (free := part.free_axes(task))}
         part.check_tag(part.plan.n_sites - 1)
 
@@ -38,8 +39,9 @@ class RankRunner(Interpreter):
         Raises: M106 for a failure of another rank, M107 for ranks that differ, and the errors of a run.
         """
         self.sent[:] = 0
+        self._done = 0
         self.peers.turn = self._tick
-        with self.part.together(bindings):
+        with self.part.together(bindings), self.peers.beating(self._computes):
             super().run(bindings, order_seed)
 
     def run_task(self, number: int, task: TaskInstance, bindings: Bindings, memory: Mapping[int, Array]) -> None:
@@ -51,10 +53,10 @@ class RankRunner(Interpreter):
         free = self._free.get(task.submit.site)
         if free is not None:
             if task.rank == part.first_of_copies(free):
-                super().run_task(number, self._own_copy(task, free, bindings), bindings, memory)
+                self._run_own(number, self._own_copy(task, free, bindings), bindings, memory)
         elif task.source in (-1, task.rank):
             if task.rank == rank:
-                super().run_task(number, task, bindings, memory)
+                self._run_own(number, task, bindings, memory)
                 self._spread(task, bindings)
         elif task.source == rank:
             given = self._region(task, 0, bindings, memory)
@@ -68,6 +70,16 @@ class RankRunner(Interpreter):
                 data = self.peers.receive(task.source, task.submit.site, room.nbytes)
                 room[...] = np.frombuffer(data, room.dtype).reshape(room.shape)
                 self._spread(task, bindings)
+
+    def _computes(self) -> tuple[int, str] | None:
+        return None if self._runs < 0 else (self._done, self.part.shown_task(self._runs))
+
+    def _run_own(self, number: int, task: TaskInstance, bindings: Bindings, memory: Mapping[int, Array]) -> None:
+        self._runs = task.submit.site
+        try:
+            super().run_task(number, task, bindings, memory)
+        finally:
+            self._done, self._runs = self._done + 1, -1
 
     def _region(self, task: TaskInstance, which: int, bindings: Bindings, memory: Mapping[int, Array]) -> Array:
         """Return the source (0) or the target (1) of a copy, as many elements as both have."""

@@ -92,6 +92,11 @@ class RankShare:
 
     # -- runs ----------------------------------------------------------------------------------------------------------
 
+    def shown_task(self, site: int) -> str:
+        """Return the name and the line of the tasks of a site."""
+        task = self.sites[site]
+        return f"kernel `{self.plan.kernels[task.kernel].kernel.name}`, {task.span}"
+
     def say_where(self, site: int, source: int, target: int) -> None:
         """Set the copy that waits of this rank tell of."""
         span = self.sites[site].span

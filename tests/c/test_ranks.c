@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-enum { CELLS = 48, OWN = 8, MAX_STEPS = 8000, WIDE = 6000, PATIENCE_S = 10, MAX_DELAY = 4 };
+enum { CELLS = 48, OWN = 8, MAX_STEPS = 8000, WIDE = 6000, PATIENCE_S = 10, MAX_DELAY = 4, STATUS_BYTES = 24 };
 
 /* What one process holds: it uses the cells of its rank alone, of the others it knows only where they would be. */
 typedef struct memory {
@@ -231,6 +231,15 @@ typedef struct open_transfer {
     bool receives;
 } open_transfer;
 
+struct rank_run;
+
+/* What is kept of a copy, to be begun anew in the next run of the same tasks: a handle points at it. */
+typedef struct request {
+    struct rank_run *run;
+    pto_transfer transfer;
+    open_transfer open;
+} request;
+
 static pthread_mutex_t mail_lock = PTHREAD_MUTEX_INITIALIZER;
 static letter letters[2][MAX_STEPS];   /* under mail_lock, as all here */
 static const char *wrong;              /* the first thing that was */
@@ -247,6 +256,10 @@ typedef struct rank_run {
     uint64_t random;                   /* of the mailbox's delays; progress runs on the thread of the run alone */
     int64_t n_open;
     open_transfer open[MAX_STEPS];
+    bool keeps;                        /* requests; `again`: the run is of the tasks that the record has */
+    bool again, executes;              /* `executes`: what is recorded first, by pto_execute */
+    int64_t n_kept, n_started, sent[2];
+    request kept[MAX_STEPS];
 } rank_run;
 
 static int64_t now_ns(void)
@@ -267,14 +280,14 @@ static int64_t *element(const pto_transfer *t, int64_t i)
     return (int64_t *)t->data + i * t->stride[1];
 }
 
-static void begin(rank_run *run, const pto_transfer *t)
+static open_transfer begin(rank_run *run, const pto_transfer *t)
 {
     letter *l = t->order < 0 || t->order >= MAX_STEPS ? NULL : &letters[t->receives ? t->peer : run->rank][t->order];
     bool in_one_piece = t->extent[1] == 1 || t->stride[1] == 1;
     if (l == NULL || t->peer != 1 - run->rank || (t->receives ? l->is_awaited : l->is_sent) || t->extent[0] != 1 || t->elem_bytes != 8 ||
         t->bytes != (in_one_piece ? t->extent[1] * 8 : 0) || t->key != (t->order * 2 + t->receives) * 2 + t->peer) {
         wrong = "a transfer was begun twice, or is not what the program has";
-        return;
+        return (open_transfer){0};
     }
     *(t->receives ? &l->receive : &l->send) = *t;
     *(t->receives ? &l->is_awaited : &l->is_sent) = true;
@@ -288,7 +301,7 @@ static void begin(rank_run *run, const pto_transfer *t)
     } else {
         l->delay = draw(run, MAX_DELAY);
     }
-    run->open[run->n_open++] = (open_transfer){l, t->node, draw(run, MAX_DELAY), t->receives};
+    return (open_transfer){l, t->node, draw(run, MAX_DELAY), t->receives};
 }
 
 /* Both ends are there: the receiver takes the elements from the sender's memory, which must still hold them. */
@@ -301,23 +314,63 @@ static void take(letter *l)
     l->is_taken = true;
 }
 
-static int64_t progress(void *user, const pto_transfer *ready, int64_t n_ready, int64_t *ended, int32_t n_busy)
+static bool has_ended(open_transfer *o)
+{
+    letter *l = o->letter;
+    if (o->receives && l->is_sent && !l->is_taken && (l->is_packed || l->delay-- <= 0))
+        take(l);
+    return (l->is_taken || (l->is_packed && !o->receives)) && o->delay-- <= 0;
+}
+
+static int32_t start(void *handle)
+{
+    request *r;
+    memcpy(&r, handle, sizeof r);
+    pthread_mutex_lock(&mail_lock);
+    r->open = begin(r->run, &r->transfer);
+    r->run->n_started++;
+    moved_ns = now_ns();
+    pthread_mutex_unlock(&mail_lock);
+    return 0;
+}
+
+static int32_t test(int32_t n, void *handles, int32_t *n_ended, int32_t *ended, void *statuses)
+{
+    memset(statuses, 0x55, (size_t)n * STATUS_BYTES);
+    *n_ended = 0;
+    pthread_mutex_lock(&mail_lock);
+    for (int32_t i = n; i-- > 0 && wrong == NULL;) {        /* not the oldest first: no order of ends is wrong */
+        request *r;
+        memcpy(&r, (char *)handles + (size_t)i * sizeof r, sizeof r);
+        if (has_ended(&r->open))
+            ended[(*n_ended)++] = i;
+    }
+    if (*n_ended > 0)
+        moved_ns = now_ns();
+    pthread_mutex_unlock(&mail_lock);
+    return 0;
+}
+
+static int64_t progress(void *user, const pto_transfer *ready, int64_t n_ready, int64_t *ended, int64_t idle_ns)
 {
     rank_run *run = user;
     int64_t n = 0;
     pthread_mutex_lock(&mail_lock);
-    for (int64_t i = 0; i < n_ready; i++)
-        begin(run, &ready[i]);
-    for (int64_t i = run->n_open; i-- > 0;) {
-        open_transfer *o = &run->open[i];
-        letter *l = o->letter;
-        if (o->receives && l->is_sent && !l->is_taken && (l->is_packed || l->delay-- <= 0))
-            take(l);
-        if ((l->is_taken || (l->is_packed && !o->receives)) && o->delay-- <= 0) {
-            ended[n++] = o->node;
-            *o = run->open[--run->n_open];
+    for (int64_t i = 0; i < n_ready; i++) {
+        run->open[run->n_open] = begin(run, &ready[i]);
+        run->n_open++;
+        if (run->keeps && !run->again && ready[i].bytes > 0 && draw(run, 8) > 0) {
+            request *kept = &run->kept[run->n_kept++];
+            *kept = (request){.run = run, .transfer = ready[i]};
+            if (pto_ranks_keep(run->ranks, ready[i].key, &kept) != PTO_OK)
+                wrong = "no memory";
         }
     }
+    for (int64_t i = run->n_open; i-- > 0 && wrong == NULL;)
+        if (has_ended(&run->open[i])) {
+            ended[n++] = run->open[i].node;
+            run->open[i] = run->open[--run->n_open];
+        }
     if (n + n_ready > 0)
         moved_ns = now_ns();
     else if (now_ns() - moved_ns > PATIENCE_S * INT64_C(1000000000) && wrong == NULL)
@@ -325,7 +378,7 @@ static int64_t progress(void *user, const pto_transfer *ready, int64_t n_ready, 
     bool must_end = wrong != NULL || is_over;
     pthread_mutex_unlock(&mail_lock);
     if (n + n_ready == 0)
-        nap(n_busy ? 30 : 5);
+        nap(idle_ns > 0 ? 30 : 0);
     return must_end ? -1 : n;
 }
 
@@ -338,9 +391,12 @@ static void *run_rank(void *user)
     rank_run *run = user;
     const pto_tensor here_all = {.data = (char *)&found[run->rank], .rank = 1, .dim = {sizeof(memory)}, .stride = {1}};
     const pto_bindings bindings = {.tensors = &here_all, .n_tensors = 1};
-    const pto_run_options options = {.orchestrate = orchestrate, .bindings = &bindings, .kernels = kernels, .n_kernels = N_KERNELS,
+    const pto_run_options options = {.orchestrate = run->again ? NULL : orchestrate, .bindings = &bindings, .kernels = kernels, .n_kernels = N_KERNELS,
                                      .execute = run->execute};
-    run->status = pto_run(pools[run->rank][run->threads], run->record, &options, &run->result);
+    pto_pool *pool = pools[run->rank][run->threads];
+    run->status = pto_run(run->executes ? NULL : pool, run->record, &options, &run->result);
+    if (run->executes)
+        run->status = pto_execute(pool, run->record, kernels, N_KERNELS, &run->execute, &run->result);
     pthread_mutex_lock(&mail_lock);
     is_over = is_over || run->status != PTO_OK;
     pthread_mutex_unlock(&mail_lock);
@@ -376,8 +432,10 @@ static void open_runs(int32_t threads, int64_t max_tasks, int32_t by_priority)
     for (int32_t rank = 0; rank < 2; rank++) {
         spread[rank] = (pto_spread){(char *)found[rank].read, sizeof reference->read[0]};
         const pto_ranks_options options = {.rank = rank, .n_ranks = 2, .is_move = is_move, .own_rank = own_rank, .spread = &spread[rank],
-                                           .own_shift_bytes = own_shift[rank], .n_spread = 1, .progress = progress, .user = &runs[rank]};
-        runs[rank] = (rank_run){.rank = rank, .threads = threads, .ranks = pto_ranks_new(&options)};
+                                           .own_shift_bytes = own_shift[rank], .n_spread = 1, .progress = progress, .user = &runs[rank],
+                                           .start = start, .test = test, .request_bytes = sizeof(request *), .status_bytes = STATUS_BYTES,
+                                           .spin_ns = pick(0, 1) * 20000, .sent_bytes = runs[rank].sent};
+        runs[rank] = (rank_run){.rank = rank, .threads = threads, .ranks = pto_ranks_new(&options), .keeps = max_tasks == 0};
         runs[rank].execute = (pto_execute_options){.ranks = runs[rank].ranks, .by_priority = by_priority};
         runs[rank].record = pto_record_new(&(pto_record_options){.infer = 1, .keep = PTO_KEEP_PRIORITY | PTO_KEEP_RANKS,
                                                                  .max_tasks = max_tasks});
@@ -392,6 +450,15 @@ static void close_runs(void)
     }
 }
 
+static int64_t bytes_sent(int32_t rank)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < n_steps; i++)
+        if (steps[i].source == rank && steps[i].rank != rank)
+            bytes += steps[i].n * 8;
+    return bytes;
+}
+
 static void expect_program_order(void)
 {
     run_both();
@@ -402,6 +469,8 @@ static void expect_program_order(void)
         CHECK_EQ(runs[rank].status, PTO_OK);
         CHECK_EQ(runs[rank].result.n_run, n_steps);
         CHECK_EQ(runs[rank].n_open, 0);
+        CHECK_EQ(runs[rank].sent[1 - rank], bytes_sent(rank));
+        CHECK_EQ(pto_ranks_runs(runs[rank].ranks), -1);
         CHECK(memcmp(found[rank].cells[rank], reference[0].cells[rank], sizeof reference->cells[0]) == 0);
         CHECK(memcmp(found[rank].cells[1 - rank], at_start[rank].cells[1 - rank], sizeof reference->cells[0]) == 0);
         CHECK(memcmp(found[rank].whole, reference[rank].whole, sizeof reference->whole) == 0);
@@ -410,14 +479,32 @@ static void expect_program_order(void)
     }
 }
 
+/* The same tasks again: the copies that were kept begin without `progress`. */
+static void expect_the_same_again(void)
+{
+    for (int32_t rank = 0; rank < 2; rank++)
+        runs[rank].again = true;
+    expect_program_order();
+    for (int32_t rank = 0; rank < 2; rank++) {
+        CHECK_EQ(runs[rank].n_started, runs[rank].n_kept);
+        runs[rank].again = false;
+        runs[rank].n_started = runs[rank].n_kept = 0;
+        pto_ranks_forget(runs[rank].ranks);
+    }
+}
+
+/* Pools of one thread, which runs tasks and moves copies, and of more, of which one moves copies. */
+static const int32_t pool_sizes[] = {1, 2, 4};
+
 static void expect_of_shape(void (*shape)(void))
 {
-    for (int32_t workers = 1; workers <= 3; workers += 2)
+    for (int32_t k = 0; k < 3; k++)
         for (int32_t by_priority = 0; by_priority < 2; by_priority++) {
-            open_runs(workers + 1, 0, by_priority);
+            open_runs(pool_sizes[k], 0, by_priority);
             for (int64_t again = 0; again < 3; again++) {      /* the record of one program after another */
                 shape();
                 expect_program_order();
+                expect_the_same_again();
             }
             close_runs();
         }
@@ -451,8 +538,8 @@ static void tasks_that_no_deque_holds_run_once(void)
 /* A piece is a graph of its own: the numbers of copies go on from the piece before. */
 static void chunks_give_program_order(void)
 {
-    for (int32_t workers = 1; workers <= 3; workers += 2) {
-        open_runs(workers + 1, 64, 0);
+    for (int32_t k = 0; k < 3; k++) {
+        open_runs(pool_sizes[k], 64, 0);
         for (int64_t again = 0; again < 4; again++) {
             shapes[again]();
             expect_program_order();
@@ -464,8 +551,8 @@ static void chunks_give_program_order(void)
 /* One rank's kernel fails in the middle of copies: both runs end, and the next is whole. */
 static void a_failure_ends_both_runs_and_the_next_is_whole(void)
 {
-    for (int32_t workers = 1; workers <= 3; workers += 2) {
-        open_runs(workers + 1, 0, workers == 3);
+    for (int32_t k = 0; k < 3; k++) {
+        open_runs(pool_sizes[k], 0, k == 2);
         for (int64_t again = 0; again < CASES(10) + 3; again++) {
             shapes[again % 4]();
             do
@@ -477,25 +564,62 @@ static void a_failure_ends_both_runs_and_the_next_is_whole(void)
             CHECK_EQ(runs[rank].status, PTO_E_KERNEL);
             CHECK_EQ(runs[rank].result.failed_task, fails_at);
             CHECK(runs[1 - rank].status == PTO_E_CANCELLED || runs[1 - rank].status == PTO_OK);      /* it may have nothing to wait for */
+            for (rank = 0; rank < 2; rank++) {                 /* what was kept may be under way */
+                pto_ranks_forget(runs[rank].ranks);
+                runs[rank].n_kept = 0;
+            }
             fails_at = -1;
             expect_program_order();
+            expect_the_same_again();
         }
         close_runs();
     }
 }
 
+static void what_is_recorded_is_executed_alike(void)
+{
+    for (int32_t k = 0; k < 3; k++) {
+        open_runs(pool_sizes[k], 0, 0);
+        runs[0].executes = runs[1].executes = true;
+        for (int64_t again = 0; again < 3; again++) {
+            shapes[again + 1]();
+            expect_program_order();
+            expect_the_same_again();
+        }
+        close_runs();
+    }
+}
+
+/* The tasks of a record name the copies of the rank that it was made for, so no other rank can run them. */
+static void the_record_of_other_ranks_is_refused(void)
+{
+    open_runs(2, 0, 0);
+    there_and_back();
+    const pto_tensor here_all = {.data = (char *)&found[0], .rank = 1, .dim = {sizeof(memory)}, .stride = {1}};
+    const pto_bindings bindings = {.tensors = &here_all, .n_tensors = 1};
+    pto_run_options options = {.orchestrate = orchestrate, .bindings = &bindings};
+    pto_execute_result result;
+    CHECK_EQ(pto_run(NULL, runs[0].record, &options, &result), PTO_OK);
+    CHECK_EQ(pto_execute(pools[0][2], runs[0].record, kernels, N_KERNELS, &runs[0].execute, &result), PTO_E_ARGUMENT);
+    options.execute.ranks = runs[1].ranks;
+    CHECK_EQ(pto_run(NULL, runs[0].record, &options, &result), PTO_OK);
+    CHECK_EQ(pto_execute(pools[0][2], runs[0].record, kernels, N_KERNELS, &runs[0].execute, &result), PTO_E_ARGUMENT);
+    close_runs();
+}
+
 int main(void)
 {
     for (int32_t rank = 0; rank < 2; rank++)
-        for (int32_t workers = 1; workers <= 3; workers += 2)
-            pools[rank][workers + 1] = pto_pool_new(workers + 1);
+        for (int32_t k = 0; k < 3; k++)
+            pools[rank][pool_sizes[k]] = pto_pool_new(pool_sizes[k]);
     static const check_test tests[] = {
         TEST(copies_there_and_back_take_turns), TEST(all_to_all_takes_turns_with_tasks), TEST(copies_go_on_beside_kernels),
         TEST(many_small_tasks_give_program_order), TEST(tasks_that_no_deque_holds_run_once), TEST(chunks_give_program_order),
-        TEST(a_failure_ends_both_runs_and_the_next_is_whole)};
+        TEST(a_failure_ends_both_runs_and_the_next_is_whole), TEST(what_is_recorded_is_executed_alike),
+        TEST(the_record_of_other_ranks_is_refused)};
     int failed = RUN_TESTS(tests);
     for (int32_t rank = 0; rank < 2; rank++)
-        for (int32_t workers = 1; workers <= 3; workers += 2)
-            pto_pool_free(pools[rank][workers + 1]);
+        for (int32_t k = 0; k < 3; k++)
+            pto_pool_free(pools[rank][pool_sizes[k]]);
     return failed;
 }

@@ -32,7 +32,9 @@ int32_t pto_call_for_rank(pto_worker *worker, uint32_t at)
     if (pto_side_of(worker, at) == PTO_SIDE_PASS)
         return 0;
     atomic_fetch_add(&pool->ranks->n_busy, 1);
+    atomic_store(&pool->ranks->runs[worker->index], pool->record->task_site[pool->node_task[at]] + 1);
     int32_t code = pool->wall != NULL ? pto_call_by_the_clock(worker, at) : pto_call_kernel(worker, at);
+    atomic_store(&pool->ranks->runs[worker->index], 0);
     atomic_fetch_sub(&pool->ranks->n_busy, 1);
     return code;
 }

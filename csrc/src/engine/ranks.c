@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../collections/array.h"
 
@@ -19,6 +20,13 @@ pto_ranks *pto_ranks_new(const pto_ranks_options *options)
         return NULL;
     }
     pthread_mutex_init(&ranks->lock, NULL);
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+#if !defined(__APPLE__)
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+#endif
+    pthread_cond_init(&ranks->wake, &clock);
+    pthread_condattr_destroy(&clock);
     return ranks;
 }
 
@@ -27,6 +35,13 @@ void pto_ranks_free(pto_ranks *ranks)
     if (ranks == NULL)
         return;
     pthread_mutex_destroy(&ranks->lock);
+    pthread_cond_destroy(&ranks->wake);
+    free(ranks->runs);
+    free(ranks->kept);
+    free(ranks->open);
+    free(ranks->requests);
+    free(ranks->statuses);
+    free(ranks->done);
     free(ranks->side);
     free(ranks->order);
     free(ranks->n_copies);
@@ -40,9 +55,52 @@ void pto_ranks_free(pto_ranks *ranks)
 void pto_ranks_start(pto_ranks *ranks)
 {
     memset(ranks->n_copies, 0, 2 * (size_t)ranks->options.n_ranks * sizeof *ranks->n_copies);
-    ranks->n_ready = 0;
+    if (ranks->options.sent_bytes != NULL)
+        memset(ranks->options.sent_bytes, 0, (size_t)ranks->options.n_ranks * sizeof *ranks->options.sent_bytes);
+    ranks->n_ready = ranks->n_open = 0;
+    ranks->error = 0;
+    ranks->was_woken = false;
     atomic_store(&ranks->n_waiting, 0);
     atomic_store(&ranks->n_busy, 0);
+}
+
+int32_t pto_ranks_keep(pto_ranks *ranks, int64_t key, const void *request)
+{
+    int64_t capacity = ranks->kept_capacity;
+    if (key < 0 || !PTO_RESERVE(ranks->kept, ranks->kept_capacity, key + 1))
+        return PTO_E_NOMEM;
+    memset(ranks->kept + capacity, 0, (size_t)(ranks->kept_capacity - capacity) * sizeof *ranks->kept);
+    ranks->kept[key] = 0;
+    memcpy(&ranks->kept[key], request, (size_t)ranks->options.request_bytes);
+    return PTO_OK;
+}
+
+void pto_ranks_forget(pto_ranks *ranks)
+{
+    if (ranks->kept != NULL)
+        memset(ranks->kept, 0, (size_t)ranks->kept_capacity * sizeof *ranks->kept);
+    ranks->n_open = 0;
+}
+
+int64_t pto_ranks_under_way(const pto_ranks *ranks, const pto_transfer **out)
+{
+    *out = ranks->open;
+    return ranks->n_open;
+}
+
+int32_t pto_ranks_error(const pto_ranks *ranks)
+{
+    return ranks->error;
+}
+
+int32_t pto_ranks_runs(pto_ranks *ranks)
+{
+    int32_t site = 0;
+    pthread_mutex_lock(&ranks->lock);
+    for (int64_t i = 0; i < ranks->runs_capacity && site == 0; i++)
+        site = atomic_load(&ranks->runs[i]);
+    pthread_mutex_unlock(&ranks->lock);
+    return site - 1;
 }
 
 /* ---- what nodes are to this rank ---- */
@@ -88,10 +146,21 @@ static pto_side side_of(pto_ranks *ranks, const pto_pool *pool, int64_t at)
     return rank != o->rank ? PTO_SIDE_PASS : is_small(ranks, node, args, n_args) ? PTO_SIDE_SMALL : PTO_SIDE_RUN;
 }
 
+/* Another thread may look at them. */
+static bool reserve_runs(pto_ranks *ranks, int32_t n_workers)
+{
+    pthread_mutex_lock(&ranks->lock);
+    bool is_done = PTO_RESERVE(ranks->runs, ranks->runs_capacity, n_workers);
+    for (int64_t i = 0; i < ranks->runs_capacity; i++)
+        atomic_store(&ranks->runs[i], 0);
+    pthread_mutex_unlock(&ranks->lock);
+    return is_done;
+}
+
 bool pto_ranks_prepare(pto_pool *pool, pto_ranks *ranks)
 {
     int64_t n = pool->graph->n_nodes, n_moves = 0;
-    if (!PTO_RESERVE(ranks->side, ranks->side_capacity, n) || !PTO_RESERVE(ranks->order, ranks->order_capacity, n) ||
+    if (!reserve_runs(ranks, pool->limit) || !PTO_RESERVE(ranks->side, ranks->side_capacity, n) || !PTO_RESERVE(ranks->order, ranks->order_capacity, n) ||
         !PTO_RESERVE(ranks->todo, ranks->todo_capacity, n))
         return false;
     for (int64_t i = 0; i < n; i++) {
@@ -99,7 +168,11 @@ bool pto_ranks_prepare(pto_pool *pool, pto_ranks *ranks)
         n_moves += ranks->side[i] == PTO_SIDE_MOVE;
     }
     return PTO_RESERVE(ranks->ready, ranks->ready_capacity, n_moves) && PTO_RESERVE(ranks->given, ranks->given_capacity, n_moves) &&
-           PTO_RESERVE(ranks->ended, ranks->ended_capacity, n_moves);
+           PTO_RESERVE(ranks->ended, ranks->ended_capacity, n_moves) &&
+           (ranks->options.start == NULL ||
+            (PTO_RESERVE(ranks->open, ranks->open_capacity, n_moves) && PTO_RESERVE(ranks->done, ranks->done_capacity, n_moves) &&
+             PTO_RESERVE(ranks->requests, ranks->requests_capacity, n_moves * ranks->options.request_bytes) &&
+             PTO_RESERVE(ranks->statuses, ranks->statuses_capacity, n_moves * ranks->options.status_bytes)));
 }
 
 void pto_ranks_spread(const pto_ranks *ranks)
@@ -136,5 +209,102 @@ void pto_ranks_defer(pto_worker *worker, uint32_t at)
     pthread_mutex_lock(&ranks->lock);
     ranks->ready[ranks->n_ready++] = transfer;
     atomic_store(&ranks->n_waiting, ranks->n_ready);
+    if (ranks->is_asleep)
+        pthread_cond_signal(&ranks->wake);
+    pthread_mutex_unlock(&ranks->lock);
+}
+
+/* ---- worker 0 alone ---- */
+
+int64_t pto_ranks_begin(pto_ranks *ranks)
+{
+    const pto_ranks_options *o = &ranks->options;
+    if (atomic_load(&ranks->n_waiting) == 0)
+        return 0;
+    pthread_mutex_lock(&ranks->lock);
+    pto_transfer *ready = ranks->ready;
+    int64_t capacity = ranks->ready_capacity, n = ranks->n_ready, n_given = 0;
+    ranks->ready = ranks->given;
+    ranks->ready_capacity = ranks->given_capacity;
+    ranks->given = ready;
+    ranks->given_capacity = capacity;
+    ranks->n_ready = 0;
+    atomic_store(&ranks->n_waiting, 0);
+    pthread_mutex_unlock(&ranks->lock);
+    for (int64_t i = 0; i < n; i++) {
+        const pto_transfer *t = &ready[i];
+        if (o->sent_bytes != NULL && !t->receives)
+            o->sent_bytes[t->peer] += t->extent[0] * t->extent[1] * t->elem_bytes;
+        if (o->start == NULL || t->key >= ranks->kept_capacity || ranks->kept[t->key] == 0) {
+            ready[n_given++] = *t;
+            continue;
+        }
+        char *request = ranks->requests + ranks->n_open * o->request_bytes;
+        memcpy(request, &ranks->kept[t->key], (size_t)o->request_bytes);
+        int32_t error = o->start(request);
+        if (error != 0) {
+            ranks->error = error;
+            break;
+        }
+        ranks->open[ranks->n_open++] = *t;
+    }
+    return n_given;
+}
+
+int64_t pto_ranks_test(pto_ranks *ranks)
+{
+    const size_t bytes = (size_t)ranks->options.request_bytes;
+    if (ranks->n_open == 0)
+        return 0;
+    int32_t n = 0;
+    int32_t error = ranks->options.test((int32_t)ranks->n_open, ranks->requests, &n, ranks->done, ranks->statuses);
+    if (error != 0) {
+        ranks->error = error;
+        return 0;
+    }
+    if (n <= 0)
+        return 0;
+    for (int32_t i = 0; i < n; i++) {
+        ranks->ended[i] = ranks->open[ranks->done[i]].node;
+        ranks->open[ranks->done[i]].node = -1;
+    }
+    int64_t left = 0;
+    for (int64_t i = 0; i < ranks->n_open; i++)
+        if (ranks->open[i].node >= 0) {
+            if (left != i) {
+                ranks->open[left] = ranks->open[i];
+                memcpy(ranks->requests + (size_t)left * bytes, ranks->requests + (size_t)i * bytes, bytes);
+            }
+            left++;
+        }
+    ranks->n_open = left;
+    return n;
+}
+
+void pto_ranks_sleep(pto_ranks *ranks, int64_t most_ns)
+{
+    struct timespec until;
+#if defined(__APPLE__)
+    clock_gettime(CLOCK_REALTIME, &until);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &until);
+#endif
+    until.tv_nsec += most_ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&ranks->lock);
+    ranks->is_asleep = true;
+    while (ranks->n_ready == 0 && !ranks->was_woken && pthread_cond_timedwait(&ranks->wake, &ranks->lock, &until) == 0)
+        ;
+    ranks->is_asleep = ranks->was_woken = false;
+    pthread_mutex_unlock(&ranks->lock);
+}
+
+void pto_ranks_wake(pto_ranks *ranks)
+{
+    pthread_mutex_lock(&ranks->lock);
+    ranks->was_woken = true;
+    if (ranks->is_asleep)
+        pthread_cond_signal(&ranks->wake);
     pthread_mutex_unlock(&ranks->lock);
 }

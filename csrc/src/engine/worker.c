@@ -72,9 +72,13 @@ bool pto_worker_work(pto_worker *worker)
 {
     if (worker->pool->follows)
         return pto_worker_follow(worker);
+    if (worker->pool->ranks != NULL) {
+        bool ran = worker->pool->has_queues ? pto_queues_work(worker) : work(worker, PTO_RANKED);
+        if (ran)
+            pto_ranks_wake(worker->pool->ranks);
+        return ran;
+    }
     if (worker->pool->has_queues)
         return pto_queues_work(worker);
-    if (worker->pool->ranks != NULL)
-        return work(worker, PTO_RANKED);
     return worker->pool->wall != NULL ? work(worker, PTO_TIMED) : work(worker, PTO_PLAIN);
 }

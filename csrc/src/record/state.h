@@ -80,6 +80,7 @@ struct pto_record {
     pto_hook_fn on_now;        /* execute what has not run; NULL: nothing executes */
     void *hook_user;
     const int64_t *shift_bytes;    /* [sites] by which the first argument of a task is elsewhere on this rank; NULL: by nothing */
+    const int64_t *shifted_by;     /* the same of the tasks that are there */
 
     pthread_mutex_t graph_lock;    /* two pools may execute one record at once */
     pto_graph graph;

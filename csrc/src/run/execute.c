@@ -259,8 +259,9 @@ static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_done 
             return status;
     }
     pool->ranks = options->ranks;
-    if (pool->ranks != NULL && (options->sanitizer != NULL || options->order_seed != 0 || limit < 2 || record->kept[PTO_KEPT_RANKS] == NULL))
-        return PTO_E_ARGUMENT;
+    if (pool->ranks != NULL && (options->sanitizer != NULL || options->order_seed != 0 || record->kept[PTO_KEPT_RANKS] == NULL ||
+                                pool->ranks->options.own_shift_bytes != record->shifted_by))
+        return PTO_E_ARGUMENT;         /* the tasks of a record name the copies of one rank */
     pool->has_homes = options->places == PTO_PLACE_HOME && pool->ranks == NULL;      /* a rank has few threads, which share its tasks */
     pool->priority = options->by_priority != 0 ? record->kept[PTO_KEPT_PRIORITY] : NULL;
     pool->has_queues = pool->has_homes || pool->priority != NULL;
@@ -316,7 +317,11 @@ int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *
     }
     if (options->wall != NULL)
         pto_wall_start(options->wall);
+    if (options->ranks != NULL)
+        pto_ranks_start(options->ranks);
     int32_t status = pto_execute_held(pool, record, &nothing, kernels, n_kernels, options, result);
+    if (status == PTO_OK && options->ranks != NULL)
+        pto_ranks_spread(options->ranks);
     pto_pool_release(pool);
     return status;
 }

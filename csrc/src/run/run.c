@@ -76,7 +76,7 @@ static int32_t orchestrate(pto_record *record, chunked_run *run)
     record->on_now = run->pool != NULL ? execute : NULL;
     record->hook_user = run;
     const pto_ranks *ranks = run->options->execute.ranks;
-    record->shift_bytes = ranks != NULL ? ranks->options.own_shift_bytes : NULL;
+    record->shift_bytes = record->shifted_by = ranks != NULL ? ranks->options.own_shift_bytes : NULL;
     int32_t status = run->options->orchestrate(run->options->bindings, &record->sink);
     record->on_full = record->on_now = NULL;
     record->hook_user = NULL;

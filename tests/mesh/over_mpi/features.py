@@ -227,5 +227,6 @@ TESTS: dict[str, Callable[[], None]] = {
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or TESTS:
+        comm.Barrier()
         TESTS[name]()
         print(f"rank {rank}: {name}", flush=True)
