@@ -17,6 +17,8 @@ from pto_wsp.run.peers import Peers
 from pto_wsp.source import Span, here
 from pto_wsp.values import dataclass
 
+_ONE_PROCESS = "compile without comm=, in one process"
+
 
 @dataclass(frozen=True, slots=True)
 class TensorRanks:
@@ -62,9 +64,12 @@ class RankShare:
         for number, slot in enumerate(plan.tensors):
             ranks = self._ranks(number)
             if slot.scalars and (slot.fresh or ranks.cut or (slot.writes and not ranks.same)):
+                shared = (f"relayout({slot.ref.shown}, TensorLayout.replicated({len(slot.ref.shape)})) first, and read a rank's copy "
+                          "of the result: counts.on(r)[...]")
                 raise not_over_mpi(f"the tasks depend on elements of `{slot.ref.shown}`, which a rank does not have before it makes them",
                                    found="a tensor that is cut" if ranks.cut else "a tensor that tasks write, and that differs by rank",
-                                   expected="conditions, bounds and offsets of symbols and replicated tensors")
+                                   expected="conditions, bounds and offsets of symbols and replicated tensors",
+                                   help=shared if ranks.cut else _ONE_PROCESS)
         for task in self.sites.values():
             if task.on is not None and task.on.crosses and len(plan.kernels[task.kernel].kernel.memory_params) != 2:
                 raise not_over_mpi("a task between two ranks is no copy")
@@ -149,6 +154,6 @@ class RankShare:
 
 
 def not_over_mpi(problem: str, *, expected: str | None = None, found: str | None = None,
-                 help: str = "compile without comm=, in one process") -> MeshError:
+                 help: str = _ONE_PROCESS) -> MeshError:
     """Return the error M102 for a feature that needs all ranks in one process."""
     return MeshError(problem, here(), expected=expected, found=found, help=help)

@@ -162,6 +162,44 @@ def ragged_rows(target: str) -> None:
     raise AssertionError("more rows than the capacity arrived")
 
 
+def counts_of_tasks(target: str) -> None:
+    """Tasks count what each rank sends; all ranks get the counts, of which the tasks behind depend."""
+    rows, capacity = 8, 8 * p
+    given = rng.integers(0, 99, (p * rows, 4)).astype(np.float32)
+    scores, seen = np.full((p, p), -9, np.int32), np.full((p * capacity, 4), -1, np.float32)
+    X, S, Z = (Tensor(array, name=name, layout=ROWS) for array, name in ((given, "X"), (scores, "S"), (seen, "O")))
+
+    @kernel
+    def count(s: In[Tile[1, p, DType.I32]], c: Out[Tile[1, p, DType.I32]]):
+        pto.store(c, s + 1)
+
+    @kernel
+    def twice(x: In[Tile[1, 4, F32]], y: Out[Tile[1, 4, F32]]):
+        pto.store(y, x * 2)
+
+    @workload
+    def exchanged() -> None:
+        C = Tensor.empty((p, p), DType.I32, name="C", layout=ROWS)
+        for r in P(mesh):
+            count[r](S.on(r), C.on(r))
+        arrived = all_to_all(X, C, capacity=capacity, mesh=mesh)
+        counts = relayout(C, WHOLE, mesh=mesh)
+        for r in P(mesh):
+            for k in P(counts.on(r)[0, r] + counts.on(r)[1, r]):
+                twice[r, k](arrived.on(r)[k:k + 1], Z.on(r)[k:k + 1])
+
+    program = exchanged().compile(target, mesh=mesh, comm=comm)
+    for turn in range(2):
+        scores[rank] = [(rank + q + turn) % 2 for q in range(p)]        # a rank knows its own row alone
+        seen[:] = -1
+        program.run()
+        counts = np.array([[(of + q + turn) % 2 + 1 for q in range(p)] for of in range(p)])
+        rows_of = [given[of * rows + counts[of, :rank].sum():][:counts[of, rank]] for of in range(2)]
+        mine = seen[rank * capacity:(rank + 1) * capacity]
+        expected = 2 * np.concatenate(rows_of)
+        assert np.array_equal(mine[:len(expected)], expected) and np.all(mine[len(expected):] == -1), (turn, mine, expected)
+
+
 def prints_and_clocks() -> None:
     given = np.arange(4 * p, dtype=np.float32).reshape(p, 4)
     A, B = Tensor(given, layout=ROWS), Tensor(np.zeros_like(given), layout=ROWS)
@@ -223,6 +261,7 @@ def memory_is_a_ranks_own() -> None:
 TESTS: dict[str, Callable[[], None]] = {
     "layers": layers_by_every_algorithm, "priorities": priorities, "strided parts": strided_parts,
     "ragged rows": lambda: ragged_rows("cpu_sim"), "ragged rows in NumPy": lambda: ragged_rows("interp"),
+    "counts of tasks": lambda: counts_of_tasks("cpu_sim"), "counts of tasks in NumPy": lambda: counts_of_tasks("interp"),
     "prints and clocks": prints_and_clocks, "verified": verified, "slow kernels": slow_kernels_are_no_hang, "memory": memory_is_a_ranks_own}
 
 if __name__ == "__main__":
