@@ -109,6 +109,7 @@ def test_a_plan_that_was_faster_only_once_is_not_taken(monkeypatch: pytest.Monke
     assert auto_schedule(product, *arrays(), budget=4, wall_time=True) == product.plan(*arrays())
 
 
+@pytest.mark.slow
 def test_plans_are_timed_on_copies_of_the_arrays() -> None:
     x, w = arrays()
     kept = x.copy(), w.copy()

@@ -64,7 +64,7 @@ def test_a_task_that_needs_more_than_the_window_is_found_when_compiling(window: 
 # ---- keys that ask for the kernel ----
 
 @pytest.mark.parametrize("given", ["product", product], ids=["by its name", "itself"])
-@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+@pytest.mark.parametrize("target", ["interp", pytest.param("cpu_sim", marks=pytest.mark.slow)])
 def test_a_key_asks_for_the_kernel(target: str, given: object) -> None:
     """One product, then two doubles: products take 5 and doubles 3, doubles go first, in a pool of their own or not."""
     costs = units().task_graph(trace=TracePolicy.cycles(lambda t: (t.kernel == given).where(5, 3)))
