@@ -12,7 +12,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from pto_wsp.artifact import build
 from pto_wsp.check.races.check import Races
+from pto_wsp.run import interpreter
 from tests.golden_files import Golden, golden, golden_owners, pytest_addoption, pytest_configure
 from tests.quick import QUICK, SAMPLED
 
@@ -80,6 +82,14 @@ def interrupts_arrive() -> None:
     """Raise KeyboardInterrupt at Ctrl-C, here and in processes that tests start, even if the shell that started pytest ignores it."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def same_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have any compiler use the runtime library that there is, which takes seconds to build: the programs are what is looked at."""
+    runtime = build.load_runtime()
+    for module in (build, interpreter):
+        monkeypatch.setattr(module, "load_runtime", lambda: runtime)
 
 
 @pytest.fixture(scope="module")

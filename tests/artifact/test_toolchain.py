@@ -21,13 +21,6 @@ from tests.artifact.small_program import SCRIPT, finish, small, start
 
 
 @pytest.fixture
-def same_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have any compiler use the runtime library that there is: the programs are what is looked at."""
-    runtime = load_runtime()
-    monkeypatch.setattr(build, "load_runtime", lambda: runtime)
-
-
-@pytest.fixture
 def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the compiler that comes as a wheel."""
     real = toolchain.importlib.util.find_spec

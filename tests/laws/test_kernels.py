@@ -239,6 +239,7 @@ def test_a_portable_build_means_the_same(dtype: DType) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("same_runtime")
 @pytest.mark.parametrize("compiler, portable, dtype", [
     (name, portable, dtype) for name in compilers()
     for portable, dtypes in ((False, (DType.BF16, DType.FP8E5M2)), (True, (DType.F32, DType.I8))) for dtype in dtypes
