@@ -128,7 +128,7 @@ def test_every_function_has_a_limit_and_a_test() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_error_over_more_of_f32(library: Library, name: str) -> None:
-    check(library, name, 127)
+    check(library, name, 509)
 
 
 @pytest.mark.slow
@@ -138,5 +138,5 @@ def test_error_with_every_compiler(compile_c: Compile, compiler: str, portable: 
     monkeypatch.setenv("CC", compilers()[compiler])
     library = build(compile_c, portable)
     for name in EXACT:
-        check(library, name, 251)
-    check_pow(library, 1_000_000)
+        check(library, name, 1021)
+    check_pow(library, 400_000)
