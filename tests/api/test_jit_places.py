@@ -162,3 +162,47 @@ def test_rows_of_nothing_need_no_extreme(target: str) -> None:
     x = draw(5, 8)
     wanted = np.concatenate([x[:2] - (x[:2] @ x[:2].T).max(1, keepdims=True), x[2:] - (x[2:] @ x[2:].T).max(1, keepdims=True)])
     check(attended.using(target=target)(x, np.array([0, 2, 2, 5], np.int32)), wanted)
+
+
+@jit
+def peaks_of_blocks(x: Tensor["b", 16, 8, F32], lengths: Tensor["b", I32], turns: Scalar[I32]):
+    inside, outside = tt.full((x.shape[0], 8), -9.0), tt.full((x.shape[0], 8), -9.0)
+    for b in tt.each(x.shape[0]):
+        n = np.minimum(lengths[b], 16)
+        for j in tt.loop(0, n, 4):
+            inside[b] = np.maximum(inside[b], np.max(x[b, j:np.minimum(j + 4, n)], axis=0))
+        for k in tt.loop(turns):
+            outside[b] = np.maximum(outside[b], np.max(x[b, k * 4:np.minimum(k * 4 + 4, n)], axis=0))
+    return inside, outside
+
+
+def test_a_block_needs_an_element_where_a_loop_goes_beyond() -> None:
+    x, lengths, call = draw(3, 16, 8), np.array([5, 8, 7], np.int32), peaks_of_blocks.using(target="interp")
+    wanted = np.array([one[:n].max(0) for one, n in zip(x, lengths, strict=True)])
+    check(call(x, lengths, 2), wanted, wanted)
+    check(call(x, lengths, 1), wanted, x[:, :4].max(1))
+    with pytest.raises(PtoError, match="for an extreme"):
+        call(x, lengths, 3)
+
+
+@jit
+def promised_too_little(k: Tensor["c", F32], cache: InOut[Tensor[64, F32]], at: Scalar[I32]):
+    tt.assume(at >= -1)
+    tt.assume(at + k.shape[0] <= 64)
+    cache[at:at + k.shape[0]] = k
+
+
+def test_a_slice_that_may_start_before_the_cache_is_refused() -> None:
+    with pytest.raises(PtoError, match=r"tt\.assume\(at >= 0\)"):
+        promised_too_little.trace()
+
+
+@jit
+def pooled(x: Tensor["t", 6, F32]):
+    n = x.shape[0] // 2
+    return np.max(x[:n * 2].reshape(n, 2, 6), axis=1)
+
+
+def test_pairs_of_rows_are_pooled() -> None:
+    x = draw(9, 6)
+    check(pooled.using(target="interp")(x), x[:8].reshape(4, 2, 6).max(1))

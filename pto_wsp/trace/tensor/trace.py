@@ -339,6 +339,8 @@ class TensorTrace(ABC):
                 return self.is_at_most(self._last(loop), b) or self.is_at_most(loop.stop, b)
             case s.Binary(Op.ADD | Op.SUB as op, lhs, Const(more)) if self._most(lhs) is not None:
                 return self.is_at_most(s.binary(op, self._most(lhs) or lhs, Const(more)), b)
+            case s.Binary(Op.MUL, s.Binary(Op.FLOORDIV, top, Const(by)), Const(times)) if 0 < times <= by and self.is_natural(top):
+                return self.is_at_most(top, b)
             case s.Binary(Op.MUL, Var(), Const()) if self._most(a) is not None:
                 return self.is_at_most(self._most(a) or a, b)
         left = simplified(s.sub(b, a))
