@@ -186,6 +186,26 @@ def test_a_block_needs_an_element_where_a_loop_goes_beyond() -> None:
 
 
 @jit
+def peaks_of_pages(pages: Tensor["b", 4, 4, 8, F32], lengths: Tensor["b", I32], turns: Scalar[I32], steps: Scalar[I32]):
+    by_page, by_row = tt.full((pages.shape[0], 8), -9.0), tt.full((pages.shape[0], 8), -9.0)
+    for b in tt.each(pages.shape[0]):
+        for k in tt.loop(turns):
+            by_page[b] = np.maximum(by_page[b], np.max(pages[b, k, :np.minimum(4, lengths[b] - k * 4)], axis=0))
+        for j in tt.loop(steps):
+            by_row[b] = np.maximum(by_row[b], np.max(pages[b, 0, :np.minimum(4, lengths[b] - j)], axis=0))
+    return by_page, by_row
+
+
+def test_a_page_needs_an_element_where_a_loop_goes_beyond() -> None:
+    pages, lengths, call = draw(3, 4, 4, 8), np.array([5, 8, 7], np.int32), peaks_of_pages.using(target="interp")
+    wanted = np.array([one.reshape(16, 8)[:n].max(0) for one, n in zip(pages, lengths, strict=True)])
+    check(call(pages, lengths, 2, 5), wanted, pages[:, 0].max(1))
+    for turns, steps in ((3, 5), (2, 6)):
+        with pytest.raises(PtoError, match="for an extreme"):
+            call(pages, lengths, turns, steps)
+
+
+@jit
 def promised_too_little(k: Tensor["c", F32], cache: InOut[Tensor[64, F32]], at: Scalar[I32]):
     tt.assume(at >= -1)
     tt.assume(at + k.shape[0] <= 64)
@@ -200,9 +220,9 @@ def test_a_slice_that_may_start_before_the_cache_is_refused() -> None:
 @jit
 def pooled(x: Tensor["t", 6, F32]):
     n = x.shape[0] // 2
-    return np.max(x[:n * 2].reshape(n, 2, 6), axis=1)
+    return np.max(x[:n * 2].reshape(n, 2, 6), axis=1), x[:n * 3] * 1
 
 
 def test_pairs_of_rows_are_pooled() -> None:
     x = draw(9, 6)
-    check(pooled.using(target="interp")(x), x[:8].reshape(4, 2, 6).max(1))
+    check(pooled.using(target="interp")(x), x[:8].reshape(4, 2, 6).max(1), x)
