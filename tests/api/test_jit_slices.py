@@ -114,3 +114,42 @@ def taken(x: Tensor[12, 6, F32], table: Tensor["t", I32]):
 
 def test_a_table_takes_rows_of_a_slice_with_a_step() -> None:
     check(taken, "interp", draw(12, 6), np.array([5, 0, 3], np.int32))
+
+
+@jit
+def turned(x: Tensor["t", 8, 6, F32]):
+    out = tt.empty(x.shape)
+    for i in tt.each(x.shape[0]):
+        state = tt.zeros((8, 6))
+        for j in tt.loop(2):
+            part = state.T[2:5]
+            part += x[i].T[:3] * (j + 1)
+            state.T[5] = np.max(x[i], axis=1)
+            state.T[0:1, 4:] += np.sum(x[i], axis=1)[4:]
+        out[i] = np.tanh(state)
+    return out
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_state_of_a_kernel_is_written_through_a_transpose(target: str) -> None:
+    assert "state = pto.alloc((8, 6), F32" in turned.lower().source()
+    for t in (3, 0, 1):
+        check(turned, target, draw(t, 8, 6))
+
+
+@jit
+def scaled_in_a_loop(x: Tensor["t", 6, F32]):
+    out = tt.empty(x.shape)
+    for i in tt.each(x.shape[0]):
+        state = tt.zeros((1, 6))
+        for j in tt.loop(3):
+            state[:] = (state - (j - 1)) * (j + 1) + (2 * j - 5) * x[i:i + 1] - x[i:i + 1] / (j + 2) + (1 - j - x[i:i + 1])
+            state += tt.arange(6).astype(F32) * (j - 4)
+        out[i:i + 1] = state
+    return out
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sums_of_loop_variables_keep_their_parentheses(target: str) -> None:
+    assert "for j in pto.range(3)" in scaled_in_a_loop.lower().source()
+    check(scaled_in_a_loop, target, draw(4, 6))

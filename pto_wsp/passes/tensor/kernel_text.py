@@ -20,7 +20,23 @@ from pto_wsp.ir import flow, scalar
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import COMPARISONS, LOGICAL, Binary, Const, Element, Scalar, SymbolRef, Unary, Var, scalar_dtype
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Flip, Item, Make, Put, Show, Statement, views_read
+from pto_wsp.ir.tensor_function import (
+    Apply,
+    Array,
+    ArrayStep,
+    ArrayView,
+    Body,
+    Flip,
+    Insert,
+    Item,
+    Make,
+    Put,
+    Show,
+    Statement,
+    TileCut,
+    views_read,
+)
+from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
 from pto_wsp.passes.tensor.effects import step_scalars
@@ -501,9 +517,14 @@ class _KernelPrinter:
     def _assign(self, target: ArrayView, value: KernelValue | Scalar) -> None:
         buffer = self._values[target.array.id]
         place = buffer
-        for step in target.steps:
+        steps, order = _turned_last(target)
+        if order and isinstance(value, KernelValue):
+            for _ in range(len(order) - len(value.dims)):
+                value = part(value, Insert(0), self.limits, self.scalar)
+            value = part(value, Permute(tuple(map(order.index, range(len(order))))), self.limits, self.scalar)
+        for step in steps:
             place = part(place, step, self.limits, self.scalar)
-        brackets = place.text.removeprefix(buffer.text)
+        brackets = _joined_brackets(place.text.removeprefix(buffer.text))
         if not (place.text.startswith(buffer.text) and re.fullmatch(r"(\[[^\[\]]*\])?", brackets)):
             raise NoTile("a part of state that is no block of rows and columns", "write the state in another order of its axes")
         text = self.scalar(value) if not isinstance(value, KernelValue) else self._fitted(value, place).text
@@ -746,6 +767,38 @@ def _folding_for(flat: Flat) -> Folding:
     if list(flat.order) != sorted(flat.order):
         rows = list(flat.order).index(0)
     return Folding(0, 0 if not rows else above[rows] if rows < len(above) else len(flat.view_dims))
+
+
+def _joined_brackets(text: str) -> str:
+    """Return a part of rows and then of columns, or the other way round, as one subscript: `[4:8][:, 0:2]` is [4:8, 0:2]."""
+    if found := re.fullmatch(r"\[([^\[\],]+)\]\[:, ([^\[\],]+)\]", text):
+        return f"[{found[1]}, {found[2]}]"
+    if found := re.fullmatch(r"\[:, ([^\[\],]+)\]\[([^\[\],]+)\]", text):
+        return f"[{found[2]}, {found[1]}]"
+    return text
+
+
+def _turned_last(view: ArrayView) -> tuple[tuple[ArrayStep, ...], tuple[int, ...]]:
+    """Return the steps of a view with what exchanges axes taken out, and the order of axes that would follow; () for none.
+
+        buf.T[0:3]      buf[:, 0:3], and then (1, 0)
+    """
+    if not any(isinstance(step, Permute) for step in view.steps) or not all(
+            isinstance(step, Permute | Pick | Cut | TileCut) for step in view.steps):
+        return view.steps, ()
+    steps: list[ArrayStep] = []
+    order = list(range(view.array.rank))
+    for step in view.steps:
+        match step:
+            case Permute(by):
+                order = [order[k] for k in by]
+            case Pick(dim, at):
+                own = order.pop(dim)
+                steps.append(Pick(own, at))
+                order = [k - (k > own) for k in order]
+            case Cut(dim) | TileCut(dim):
+                steps.append(replace(step, dim=order[dim]))
+    return tuple(steps), () if order == sorted(order) else tuple(order)
 
 
 def _apart(one: Flat, other: Flat) -> bool:

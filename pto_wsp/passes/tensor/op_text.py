@@ -77,7 +77,9 @@ def spelled(writer: KernelWriter, statement: Apply, operands: Sequence[KernelVal
             texts = [one.text if isinstance(one, KernelValue) else writer.scalar(one) for one in fitted]
             if isinstance(entry, Elementwise) and isinstance(entry.c, Operator) and entry.c.text in _INFIX and len(texts) == 2 and tiles \
                     and not entry.option:
-                text = f"{texts[0]} {entry.c.text} {texts[1]}"
+                sides = [text if isinstance(one, KernelValue) or entry.c.text == "+" else _factor(text)
+                         for one, text in zip(fitted, texts, strict=True)]
+                text = f"{sides[0]} {entry.c.text} {sides[1]}"
             else:
                 text = _call(writer, statement, texts, tiles)
         case RowReduce() | ColReduce():
@@ -185,7 +187,7 @@ def _reduced(writer: KernelWriter, entry: RowReduce | ColReduce, source: KernelV
         return f"pto.{entry.name}({inside.text})"
     sums = next(one for one in TABLE.values() if type(one) is type(entry) and isinstance(one, RowReduce | ColReduce)
                 and one.identity is entry.identity and one.finish is Finish.NONE)
-    count = writer.scalar(source.dims[dim].extent)
+    count = _factor(writer.scalar(source.dims[dim].extent))
     if not dtype.is_half:
         return f"pto.{sums.name}({inside.text}) / {count}"
     wide = f"pto.{casts.cast.name}({inside.text}, {writer.dtype(DType.F32)})"
@@ -297,7 +299,7 @@ def _made(writer: KernelWriter, statement: Apply, operands: Sequence[KernelValue
     else:
         start, step = map(writer.scalar, given)
         places = f"pto.iota({shape_text(shape)}, {writer.dtype(dtype)}, 1)"
-        scaled = places if step == "1" else f"{places} * {step}"
+        scaled = places if step == "1" else f"{places} * {_factor(step)}"
         text = scaled if start == "0" else f"{scaled} + {start}"
     return Spelled(KernelValue(text, dims, folding, dtype))
 
@@ -325,7 +327,17 @@ def _places(writer: KernelWriter, dims: Dims, first: Scalar, strides: Sequence[S
 
 
 def _scaled(writer: KernelWriter, lane: str, stride: Scalar) -> str:
-    return lane if stride == Const(1) else f"{lane} * {writer.scalar(_word(stride))}"
+    return lane if stride == Const(1) else f"{lane} * {_factor(writer.scalar(_word(stride)))}"
+
+
+def _factor(text: str) -> str:
+    """Return a scalar's text as it stands beside `*`: in parentheses where an operator is outside of any."""
+    depth = 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == " " and depth == 0:
+            return f"({text})"
+    return text
 
 
 def _word(node: Scalar) -> Scalar:
