@@ -3,10 +3,10 @@
     plan = auto_schedule(f, x, w, arch="ascend_910b", budget=20)      # never slower than f.plan(x, w, arch="ascend_910b")
     f(x, w, plan=plan)
 
-From the best plan so far, each tile and each step of a sum is halved and doubled, each Tunable parameter takes its other values, and each
-collective its other algorithms. A plan that does not fit is left out. Each candidate runs once, on copies of the arrays, and its tasks are
-simulated; with `wall_time=True` it runs several times on this machine, and the clock decides. Of a function over a mesh,
-`f.using(mesh=mesh)`, the arrays are Tensors with layouts, and `arch` says how ranks are linked.
+From the best plan so far, each tile, each step of a sum and each batch of tiles is halved and doubled, each Tunable parameter takes its
+other values, and each collective its other algorithms. A plan that does not fit is left out. Each candidate runs once, on copies of the
+arrays, and its tasks are simulated; with `wall_time=True` it runs several times on this machine, and the clock decides. Of a function over
+a mesh, `f.using(mesh=mesh)`, the arrays are Tensors with layouts, and `arch` says how ranks are linked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.source import here
 from pto_wsp.trace.workload.collectives import Algorithm
 
-_CUTS = ("tiles", "inner")      # keys whose entries are halved and doubled
+_CUTS = ("tiles", "inner", "batch")      # keys whose entries are halved and doubled
 _HOST = "host_cpu"
 _CLEARLY = 0.97     # of the best time so far: less is no noise
 _RUNS, _SECONDS = 5, 0.2      # a plan is timed in so many runs at least, and for so long where runs are short
@@ -120,10 +120,11 @@ def _neighbours(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[Til
     for entry in plan.entries:
         if entry.key in _CUTS and isinstance(entry.value, int):
             sizes = [size for size in (entry.value * 2, entry.value // 2) if size]
-            changes += [{entry.key: {entry.name: {entry.axis: size}}} for size in sizes]
+            changes += [{entry.key: {entry.name: {entry.axis: size} if entry.axis else size}} for size in sizes]
     changes += [{"tunables": {name: value}} for name, tunable in tunables.items() for value in tunable.values]
+    batches: dict[str, object] = {entry.name: entry.value for entry in plan.entries if entry.key == "batch"}
     for change in changes:
         try:
-            yield plan.but(**change)
+            yield plan.but(**{"batch": batches, **change} if batches else change)
         except PtoError:
             continue

@@ -4,6 +4,9 @@ The plan's keys are `tiles` (the extent of a tile along an axis) and `inner` (th
 symbol, else after its dimension in the group's largest result. Two axes at most have tiles of more than one position: the columns, the last
 dimension, and the rows, the longest of the others; a task loop runs over every other axis. Of the candidates that fit the memories of the
 arch, the one that costs least is taken (`tile_costs`).
+
+Where a task is small beside what the control processors take for it, and its tile cannot grow, it computes several neighbouring tiles, one
+after the other: the key `batch`.
 """
 
 from __future__ import annotations
@@ -12,15 +15,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const, ceil_div, sub
-from pto_wsp.ir.tensor_function import Array, ArrayView, Body, views_read
+from pto_wsp.ir.scalar import Const, SymbolRef, ceil_div, sub
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, views_read
+from pto_wsp.ops.spec import Convert, Elementwise, Expand, RowReduce
+from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import Dim
-from pto_wsp.passes.tensor.group_costs import COPY, axis_names, group_costs, planned_extent, said_of
+from pto_wsp.passes.tensor.group_costs import COPY, DescribedGroup, axis_names, group_costs, planned_extent, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.passes.tensor.partition import group_facts, groups_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.steps import product_steps
-from pto_wsp.passes.tensor.tile_costs import fit_error, rank_tiles
+from pto_wsp.passes.tensor.tile_costs import TileChoice, fit_error, rank_tiles
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_file import GroupCost
 from pto_wsp.source import Span
@@ -83,6 +88,7 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
     names = axis_names(group)
     costs = group_costs(name, group, plan, context, shared, product_steps(name, group, plan))
     batch = said_of(plan, "batch", name, group)
+    may_batch = batch is None and not shared and _may_batch(name, group, plan, context)
     ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch, most=2, repeats=repeats,
                          batch=batch.first if batch is not None and isinstance(batch.first, int) else 1)
     chosen = ranking.chosen
@@ -93,6 +99,8 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
         if said_of(plan, "tiles", name, group, axis) is None:
             plan = plan.with_choice("tiles", name, names[axis], tiles[names[axis]], ranking.reason)
     whole = tuple(names[axis] for axis in group.whole if axis != costs.walked and group.axes.extent(axis) != Const(1))
+    if may_batch and all(tiles[axis.name] >= axis.extent for axis in costs.axes if axis.summed):
+        plan, chosen = _batched(plan, name, costs, chosen, repeats, context)
     plan = plan.with_cost(GroupCost(name, tuple(dict.fromkeys(op.op for op in costs.ops if op.op != COPY)), ranking.unit, whole,
                                     chosen.n_tasks, chosen.cycles))
     if costs.walked is not None and said_of(plan, "inner", name, group, costs.walked) is None:
@@ -100,6 +108,47 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
         if extent != Const(step):
             plan = plan.with_choice("inner", name, names[costs.walked], step, ranking.reason)
     return plan
+
+
+def _may_batch(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> bool:
+    """Tell whether the compiler may choose how many neighbouring tiles a task of a group computes.
+
+    The arch says what a task costs its control processors, nothing is said of the group's tiles, the number of the tasks is known whatever
+    the call is, and what a task does with each tile is simple.
+    """
+    said = any(said_of(plan, key, name, group, axis) is not None for axis in group.tiled for key in ("tiles", "tails"))
+    return (bool(context.arch.aicpu.submit_cycles) and not context.arch.neutral and not context.arch.cores.shared and not said
+            and said_of(plan, "order", name, group) is None
+            and all(plan.said("keep", array.name) is None for array in group.outputs)
+            and all(isinstance(extent := group.axes.extent(axis), Const) or (isinstance(extent, SymbolRef) and extent.name in context.sizes)
+                    for axis in group.tiled)
+            and all(isinstance(item, flow.Do) and isinstance(item.leaf, Apply)
+                    and isinstance(TABLE.get(item.leaf.op), Elementwise | Convert | Expand | RowReduce) for item in group.items))
+
+
+def _batched(plan: TilePlan, name: str, costs: DescribedGroup, single: TileChoice, repeats: int,
+             context: TensorContext) -> tuple[TilePlan, TileChoice]:
+    """Return the plan with the tiles a task that cost least, where that is more than one, and what all tasks cost then.
+
+    No executor is left idle for that.
+    """
+    axes = [replace(axis, given=single.tiles[axis.name]) for axis in costs.axes]
+    found = {1: single}
+    for batch in _BATCHES:
+        ranking = rank_tiles(axes, costs.values, costs.ops, context.arch, most=1, repeats=repeats, batch=batch)
+        if ranking.chosen is None or ranking.chosen.n_tasks < ranking.executors or ranking.chosen.n_tasks == found[batch // 2].n_tasks:
+            break
+        found[batch] = ranking.chosen
+    best = min(found, key=lambda batch: (found[batch].cycles, batch))
+    if best == 1:
+        return plan, single
+    following = min((batch for batch in found if batch != best), key=lambda batch: (found[batch].cycles, batch))
+    more = [f"{batch}: {100 * (found[batch].cycles - found[best].cycles) / max(1, found[best].cycles):+.0f}%"
+            for batch in dict.fromkeys((following, 1))]
+    return plan.with_choice("batch", name, "", best, f"{best} tiles a task are best of {len(found)}; next {'; '.join(more)}"), found[best]
+
+
+_BATCHES = (2, 4, 8, 16, 32, 64)
 
 
 def _line_of(group: KernelGroup) -> Span:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Tensor, jit, tt
+from pto_wsp import DType, Tensor, TilePlan, jit, tt
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.tt.library import rms_norm, softmax
 from tests.examples.tensors import EXAMPLES
@@ -72,3 +72,59 @@ def test_an_update_of_state_in_a_loop_of_tasks_is_one_kernel() -> None:
     """acc[:] = acc * fade + weight @ v[...]: the copy into the state is no kernel of its own, which would read memory again."""
     groups = EXAMPLES["paged_attention"].function.plan(arch="ascend_910b").group_names
     assert "acc" in groups and "acc.add" not in groups, groups
+
+
+@jit
+def many_rows(x: Tensor[4096, 4096, F32]) -> Any:
+    return softmax(x)
+
+
+def batches(plan: TilePlan) -> dict[str, object]:
+    return {entry.name: entry.value for entry in plan.entries if entry.key == "batch"}
+
+
+def test_tasks_of_small_tiles_compute_several_and_no_core_is_idle() -> None:
+    plan = many_rows.plan(arch="ascend_910b")
+    cores = builtin_arch("ascend_910b").cores.vector
+    (cost,) = plan.costs
+    assert batches(plan) == {"out": 16} and cost.n_tasks == 4096 // (4 * 16) >= int(cores or 0)
+    single = plan.but(batch={"out": 1})
+    assert single.costs[0].n_tasks == 1024 and single.costs[0].cycles > 2 * cost.cycles
+    cheap = builtin_arch("ascend_910b").with_aicpu(submit_cycles=0)
+    assert batches(many_rows.plan(arch=cheap)) == {}, "a task that costs nothing is best alone"
+
+
+def test_what_a_person_says_of_tiles_takes_no_batch_along() -> None:
+    plan = many_rows.plan(arch="ascend_910b")
+    assert batches(plan.but(tiles={"out": {0: 4}})) == {} and batches(plan.but(tails={"out": {0: (4, 1)}})) == {}
+
+
+def test_a_symbol_takes_a_batch_only_where_somebody_says_how_many() -> None:
+    @jit
+    def rows(x: Tensor["t", 4096, F32]) -> Any:
+        return softmax(x)
+
+    assert batches(rows.plan(arch="ascend_910b")) == {}
+    assert batches(rows.plan(arch="ascend_910b", sizes={"t": 4096})) == {"out": 16}
+
+
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+def test_a_chosen_batch_changes_no_bit_and_fewer_cycles_pass(target: str) -> None:
+    x = np.random.default_rng(0).standard_normal((1001, 2500), np.float32)      # the last tile and the last batch are short
+
+    @jit
+    def ragged(x):
+        return softmax(x)
+
+    found: dict[str, np.ndarray] = {}
+    cycles: dict[str, int] = {}
+    default = ragged.plan(x, arch="ascend_910b")
+    assert batches(default)
+    for name, plan in (("default", default), ("single", default.but(batch={"out": 1}))):
+        found[name] = np.full_like(x, np.nan)
+        program = ragged.lower(plan, x=x, out=found[name]).compile(target, arch="ascend_910b")
+        program.run()
+        cycles[name] = program.simulate(overheads=True).stats.total_cycles
+    np.testing.assert_array_equal(found["default"], found["single"])
+    np.testing.assert_allclose(found["default"].sum(axis=1), 1, rtol=1e-5)
+    assert cycles["default"] < cycles["single"]
