@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from pto_wsp.trace.tensor.captured import CapturedNames
 from pto_wsp.trace.tensor.source_digest import source_digest
+from tests.caches import with_runtime
 
 SOURCE = '''
 import math
@@ -125,8 +127,8 @@ print(len(traced), len(scaled.trace().body.items), scaled.compiled[0].program.co
 
 
 @pytest.mark.slow
-def test_a_new_process_runs_a_function_that_it_does_not_trace(tmp_path: object) -> None:
-    environment = {**os.environ, "PTO_WSP_CACHE_DIR": str(tmp_path)}
+def test_a_new_process_runs_a_function_that_it_does_not_trace(tmp_path: Path) -> None:
+    environment = {**os.environ, "PTO_WSP_CACHE_DIR": str(with_runtime(tmp_path / "cache"))}
     script = f"{tmp_path}/a_script.py"
     with open(script, "w", encoding="utf-8") as file:
         file.write(SCRIPT)
