@@ -423,7 +423,7 @@ typedef struct pto_window_use {
 
    Places. With hop_cycles, workers are cores of a grid. An edge from task to task arrives as many steps later as rows and columns lie
    between their workers: a task is ready when its last edge has arrived, and held_by names the one that arrived last. Edges from or to
-   a join or mark take no time. Not with is_shared or steals, which leave open where a task runs. critical_path counts no steps.
+   a join or mark take no time. Not with is_shared or steals, which leave open where a task runs. critical_path counts the steps.
 
    Routes. With PTO_ROUTE_, a task whose task_ranks name two ranks is a copy that goes over links, one after another, and each has it as
    a whole before the next one begins (store and forward): it holds each for cost / links of its route, and completes at the end of the

@@ -13,7 +13,7 @@ critical path: 520 cycles, 2 tasks
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ class ElementConflict:
     elements: str
     source: str
     target: str
+    size_bytes: int = 0        # of the elements, as the target has them
 
 
 class Regions:
@@ -119,7 +120,8 @@ class Regions:
                     continue
                 shared = shared_addresses(_region(mine), _region(its))
                 if shared.size:
-                    yield ElementConflict(reasons, self._shown(target, second, k, its, shared), params[0][i], params[1][k])
+                    yield ElementConflict(reasons, self._shown(target, second, k, its, shared), params[0][i], params[1][k],
+                                          shared.size * its.elem_bytes)
 
     def _shown(self, task: int, submit: Submit, arg: int, raw: RecordedArg, shared: np.ndarray[Any, Any]) -> str:
         place = submit.places[arg]
@@ -212,7 +214,9 @@ class RunGraph(Displayed):
     `edges` and in `barriers`. Edges of one task (edges_into, edges_out_of, why) are between tasks only.
     """
 
-    def __init__(self, tasks: RecordNames, edges: Edges, regions: Regions) -> None:
+    def __init__(self, tasks: RecordNames, edges: Edges, regions: Regions, distance: Callable[[int, int], int] | None = None) -> None:
+        """Create the graph. `distance`: the steps between the cores of two tasks on a grid; None without one."""
+        self._distance = distance
         self.tasks: Sequence[str] = tasks
         self.edges = edges
         self._names, self._regions = tasks, regions
@@ -320,14 +324,31 @@ class RunGraph(Displayed):
         return f"barrier {-number}" if number < 0 else f"{number} {self.tasks[number]}"
 
     def reason(self, edge: Edge) -> str:
-        """Return the reasons of an edge as text: `RAW on X[0, 0:4, 0:8], order`."""
+        """Return the reasons of an edge as text: `RAW on X[0, 0:4, 0:8], order`; between cores of a grid with its bytes and steps."""
         _check_edge(edge)
         data = [word for word in edge.reasons if word in DATA_REASONS]
         others = [word for word in edge.reasons if word not in DATA_REASONS]
         if data:
             elements = ", ".join(dict.fromkeys(conflict.elements for conflict in self.conflicts(edge))) or self._regions.tensor(edge)
             data[-1] += f" on {elements}" if elements else ""
-        return ", ".join(data + others)
+        return ", ".join(data + others) + self._way(edge)
+
+    def steps(self, edge: Edge) -> int:
+        """Return the steps between the cores of an edge's tasks under `spatial_map`; 0 on one core, and from or to a barrier."""
+        _check_edge(edge)
+        return 0 if self._distance is None or edge.source < 0 or edge.target < 0 else self._distance(edge.source, edge.target)
+
+    def size_bytes(self, edge: Edge) -> int:
+        """Return the bytes that the target of an edge reads of what its source wrote; 0 once the record holds another run."""
+        return sum(conflict.size_bytes for conflict in self.conflicts(edge) if "RAW" in conflict.reasons)
+
+    def _way(self, edge: Edge) -> str:
+        steps = self.steps(edge)
+        if not steps:
+            return ""
+        size = self.size_bytes(edge)
+        moved = f"{counted(size, 'byte')} over " if size else ""
+        return f" ({moved}{counted(steps, 'step')})"
 
     def __str__(self) -> str:
         n_tasks = len(self.tasks)
@@ -394,8 +415,8 @@ class CriticalPath(Sequence[PathStep], Displayed):
     __repr__ = __str__
 
 
-def critical_path(columns: RecordColumns, graph: RunGraph) -> CriticalPath:
-    """Return the longest chain of a complete record, in time linear in its nodes and edges.
+def critical_path(columns: RecordColumns, graph: RunGraph, hop_cycles: int = 0) -> CriticalPath:
+    """Return the longest chain of a complete record, in time linear in its nodes and edges; each step of an edge takes `hop_cycles`.
 
     Invariant: nodes are in topological order; length[n] is the longest chain that ends with node n.
     """
@@ -417,8 +438,10 @@ def critical_path(columns: RecordColumns, graph: RunGraph) -> CriticalPath:
             best, last = length[passed[stream]], passed[stream]
         for at in range(begins[node], begins[node + 1]):
             source = sources[at]
-            if length[source] > best or last < 0:
-                best, last = length[source], source
+            until = length[source] + (hop_cycles * graph.steps(Edge(node_task[source], node_task[node], 0))
+                                      if hop_cycles and node_task[source] >= 0 and node_task[node] >= 0 else 0)
+            if until > best or last < 0:
+                best, last = until, source
         length[node], before[node] = best + cost, last
         if kind == is_mark:
             if columns.mark_flags[mark] & MarkFlag.BLOCKS and (stream not in passed or length[node] > length[passed[stream]]):

@@ -210,9 +210,15 @@ class TimedRun:
         """
         if self.columns.first_node > 0:
             raise RecordLimitError(f"the run had {self.sim.n_tasks} tasks, more than a record keeps", here(), help="use stats")
-        return critical_path(self.columns, self.graph)
+        return critical_path(self.columns, self.graph, self.plan.rules.hop_cycles)
 
 
 def graph_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None = None) -> RunGraph:
     """Return the task graph of a record. `regions`: those of the run, which name the elements of conflicts."""
-    return RunGraph(RecordNames(plan, columns), Edges(columns), regions or Regions(plan, columns))
+    rules = plan.rules
+
+    def distance(source: int, target: int) -> int:
+        (row, column), (to_row, to_column) = (divmod(int(columns.task_worker[task]), rules.grid_columns) for task in (source, target))
+        return abs(row - to_row) + abs(column - to_column)
+
+    return RunGraph(RecordNames(plan, columns), Edges(columns), regions or Regions(plan, columns), distance if rules.grid_columns else None)

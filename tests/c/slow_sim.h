@@ -272,8 +272,8 @@ static inline void sum_up(slow_sim *o)
         const node *n = &o->p->node[t];
         chain[t] = front[n->task.stream];
         for (int32_t k = 0; k <= MAX_PREDS; k++)
-            if (n->pred[k] >= 0)
-                chain[t] = later(chain[n->pred[k]], chain[t]);
+            if (n->pred[k] >= 0)       /* with the time that the edge takes */
+                chain[t] = later(chain[n->pred[k]] + arrival(o, t, k) - o->done[n->pred[k]], chain[t]);
         chain[t] += n->task.cost;
         if (n->is_task) {
             o->longest = later(chain[t], o->longest);

@@ -83,7 +83,14 @@ def test_a_core_is_named_and_a_wait_explained() -> None:
     program = chains(1, 2).spatial_map((2, 2), lambda t: (t.j, t.j)).compile(target="interp", arch=far(5)).run()
     assert program.trace.executor.tolist() == [0, 3]
     assert "ended at 10, known to it at 20" in str(program.explain(1))
-    assert program.stats.critical_path == 20
+    assert program.stats.critical_path == program.critical_path.cycles == 30 == program.stats.total_cycles      # two steps of 5 between
+    step = program.critical_path[1]
+    assert step.reason.startswith("RAW on X[") and step.reason.endswith("(32 bytes over 2 steps)"), step
+    assert "(32 bytes over 2 steps)" in str(program.graph) and "(32 bytes over 2 steps)" in str(program.explain(1))
+    (edge,) = program.graph.edges
+    assert (program.graph.steps(edge), program.graph.size_bytes(edge)) == (2, 32)
+    alone = chains(1, 2).compile(target="interp", arch=far(5)).run()
+    assert alone.graph.steps(alone.graph.edges[0]) == 0 and "step" not in str(alone.graph) and alone.critical_path.cycles == 20
 
 
 def drawn(rng: random.Random) -> tuple[Workload, Array]:
@@ -120,6 +127,13 @@ def test_an_edge_arrives_by_distance_and_results_stay(seed: int) -> None:
         steps = sum(abs(x - y) for x, y in zip(place[edge.source], place[edge.target], strict=True))
         ready[edge.target] = max(ready[edge.target], int(program.trace.end[edge.source]) + steps * hops)
     assert program.trace.ready.tolist() == ready
+    longest = [0] * len(place)
+    for edge in program.graph.edges:       # sorted by target: what leads to a source comes before
+        steps = sum(abs(x - y) for x, y in zip(place[edge.source], place[edge.target], strict=True))
+        cost = int(program.trace.end[edge.source] - program.trace.start[edge.source])
+        longest[edge.target] = max(longest[edge.target], longest[edge.source] + cost + steps * hops)
+    ends = [at + int(cost) for at, cost in zip(longest, program.trace.end - program.trace.start, strict=True)]
+    assert program.stats.critical_path == program.critical_path.cycles == max(ends)
     busy: dict[int, int] = {}
     for task in np.lexsort((program.trace.ready, program.trace.start)):      # a core is idle only while nothing is ready for it
         core = int(program.trace.executor[task])

@@ -54,7 +54,8 @@ static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int6
         pto_sim_front_weigh(&s->front, c, task, n_src, needs);
     if (f == NULL || !wait_for_room(s, f, is_weighed ? needs : NULL))
         return false;
-    pto_sim_fed fed = {.task = s->n_tasks, .cost = cost, .stream = c->task_stream[task], .src = src, .n_src = n_src, .chain = f->chain};
+    pto_sim_fed fed = {.task = s->n_tasks, .cost = cost, .stream = c->task_stream[task], .src = src, .n_src = n_src, .chain = f->chain,
+                       .worker = s->nodes.keeps_places ? (int32_t)c->task_worker[task] : NONE};
     if ((s->trace.is_kept && !pto_sim_trace_add(&s->trace, s->n_tasks)) || !pto_sim_enter(&s->nodes, &fed))
         return pto_sim_fail(&s->clock);
     int64_t node = s->nodes.next - 1;
@@ -78,7 +79,7 @@ static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int6
     if (f == NULL || !wait_for_stream(s, f))
         return false;
     pto_sim_fed fed = {.task = NONE, .cost = c->mark_delay[mark], .stream = c->mark_stream[mark], .src = src, .n_src = n_src, .why = why,
-                       .chain = f->chain};
+                       .chain = f->chain, .worker = NONE};
     if (!pto_sim_enter(&s->nodes, &fed))
         return pto_sim_fail(&s->clock);
     int64_t node = s->nodes.next - 1;
@@ -97,7 +98,7 @@ static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int6
 
 static bool feed_join(pto_sim *s, const int64_t *src, int64_t n_src)
 {
-    pto_sim_fed fed = {.task = NONE, .stream = NONE, .src = src, .n_src = n_src};
+    pto_sim_fed fed = {.task = NONE, .stream = NONE, .src = src, .n_src = n_src, .worker = NONE};
     if (!pto_sim_enter(&s->nodes, &fed))
         return pto_sim_fail(&s->clock);
     if (pto_sim_at(&s->nodes, s->nodes.next - 1)->n_pending == 0)
@@ -216,6 +217,8 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     pto_sim_watch(s, NULL);
     pto_sim_nodes_init(&s->nodes, options->window_unit != PTO_WINDOW_TASKS || options->n_more > 0);
     s->nodes.keeps_places = options->hop_cycles > 0;
+    s->nodes.hop_cycles = options->hop_cycles;
+    s->nodes.grid_columns = options->grid_columns;
     s->nodes.keeps_routes = options->route != PTO_ROUTE_NONE;
     s->trace.is_kept = options->keep_trace;
     pto_sim_front_init(&s->front, &s->options, &s->clock, &s->nodes, &s->trace);

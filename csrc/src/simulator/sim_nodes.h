@@ -59,8 +59,8 @@ typedef struct pto_sim_link {
 
 /* Where a task ran, and since when others see that. */
 typedef struct pto_sim_place {
-    int64_t completed;
-    int32_t worker;            /* -1: a node that is at no place, or has not completed */
+    int64_t completed;         /* -1: it has not */
+    int32_t worker;            /* -1: a node that is at no place */
 } pto_sim_place;
 
 typedef struct pto_sim_nodes {
@@ -80,6 +80,7 @@ typedef struct pto_sim_nodes {
     int64_t *chain;            /* by node id modulo a power of two: cycles of the longest chain that ends in a node */
     pto_sim_place *places;     /* as many as chains, likewise; NULL unless keeps_places */
     bool keeps_places;
+    int64_t hop_cycles, grid_columns;      /* of pto_sim_options */
     int64_t chain_capacity, chain_limit, chain_first;
     int64_t critical_path;
 } pto_sim_nodes;
@@ -93,6 +94,7 @@ typedef struct pto_sim_fed {
     int64_t n_src;
     const uint16_t *why;       /* [n_src] of a mark: why it waits; NULL: nobody asks */
     int64_t chain;             /* a chain that ends before the node whatever its predecessors */
+    int32_t worker;            /* with keeps_places, of a task; -1: at no place */
 } pto_sim_fed;
 
 void pto_sim_nodes_init(pto_sim_nodes *nodes, bool keeps_weights);
@@ -153,6 +155,22 @@ static inline bool pto_sim_link_nodes(pto_sim_nodes *nodes, int64_t src, int64_t
     return true;
 }
 
+/* The time from a worker of a grid to another one. Saturates. */
+static inline int64_t pto_sim_between(const pto_sim_nodes *nodes, int64_t from, int64_t to)
+{
+    int64_t columns = nodes->grid_columns, rows = from / columns - to / columns, across = from % columns - to % columns, cycles;
+    int64_t steps = (rows < 0 ? -rows : rows) + (across < 0 ? -across : across);
+    return __builtin_mul_overflow(steps, nodes->hop_cycles, &cycles) ? INT64_MAX : cycles;
+}
+
+/* The longest chain up to a task on a worker that comes over an edge from a node, which is among those whose chains are kept. */
+static inline int64_t pto_sim_chain_over(const pto_sim_nodes *nodes, int64_t src, int32_t worker)
+{
+    int64_t chain = pto_sim_chain_of(nodes, src);
+    int32_t from = nodes->keeps_places && worker >= 0 ? pto_sim_place_of(nodes, src)->worker : -1;
+    return from < 0 ? chain : pto_sim_add(chain, pto_sim_between(nodes, from, worker));
+}
+
 /* Enter a node behind all others, as nodes->next - 1 then. False: no memory.
    Invariant of the loop: `longest` is the longest chain up to the predecessors seen, n_pending counts those in flight, each of which links
    to the node. A predecessor that has left the ring has completed. */
@@ -168,8 +186,9 @@ static inline __attribute__((always_inline)) bool pto_sim_enter(pto_sim_nodes *n
                         .stream = fed->stream};
     for (int64_t i = 0; i < fed->n_src; i++) {
         int64_t src = fed->src[i];
-        if (src >= nodes->chain_first && pto_sim_chain_of(nodes, src) > longest)
-            longest = pto_sim_chain_of(nodes, src);
+        int64_t chain = src >= nodes->chain_first ? pto_sim_chain_over(nodes, src, fed->worker) : 0;
+        if (chain > longest)
+            longest = chain;
         if (src < nodes->first || pto_sim_at(nodes, src)->state == PTO_SIM_DONE)
             continue;
         n->n_pending++;
@@ -179,7 +198,7 @@ static inline __attribute__((always_inline)) bool pto_sim_enter(pto_sim_nodes *n
     longest = pto_sim_add(longest, fed->cost);
     nodes->chain[node & (nodes->chain_capacity - 1)] = longest;
     if (nodes->keeps_places)
-        *pto_sim_place_of(nodes, node) = (pto_sim_place){.worker = -1};
+        *pto_sim_place_of(nodes, node) = (pto_sim_place){.completed = -1, .worker = fed->worker};
     if (longest > nodes->critical_path && fed->task >= 0)
         nodes->critical_path = longest;
     return true;

@@ -49,14 +49,6 @@ static int64_t worker_of(const pto_sim *s, int64_t node)
     return pto_sim_at(&s->nodes, node)->queue % s->pools.n_workers;
 }
 
-/* The time from a worker to another one. Saturates. */
-static int64_t steps_between(const pto_sim *s, int64_t from, int64_t to)
-{
-    int64_t columns = s->options.grid_columns, rows = from / columns - to / columns, across = from % columns - to % columns, cycles;
-    int64_t steps = (rows < 0 ? -rows : rows) + (across < 0 ? -across : across);
-    return __builtin_mul_overflow(steps, s->options.hop_cycles, &cycles) ? INT64_MAX : cycles;
-}
-
 /* Send the end of src, which completed then, to a task on another worker, by a link that nobody has. */
 static bool send_edge(pto_sim *s, int32_t link, int64_t node, int64_t src, int64_t at)
 {
@@ -77,9 +69,9 @@ bool pto_sim_send_old_edges(pto_sim *s, int64_t node, const int64_t *src, int64_
     int64_t to = worker_of(s, node);
     for (int64_t i = 0; i < n_src; i++) {
         const pto_sim_place *place = src[i] < s->nodes.chain_first ? NULL : pto_sim_place_of(&s->nodes, src[i]);
-        if (place == NULL || place->worker < 0)        /* not completed, or at no place */
+        if (place == NULL || place->worker < 0 || place->completed < 0)
             continue;
-        int64_t at = pto_sim_add(place->completed, steps_between(s, place->worker, to));
+        int64_t at = pto_sim_add(place->completed, pto_sim_between(&s->nodes, place->worker, to));
         if (at <= s->clock.now)
             continue;
         int32_t link = pto_sim_link_new(&s->nodes);
@@ -96,7 +88,7 @@ static bool goes_far(pto_sim *s, int64_t node, int32_t at)
     pto_sim_link link = s->nodes.links[at];
     if (s->options.hop_cycles == 0 || pto_sim_at(&s->nodes, node)->task < 0 || pto_sim_at(&s->nodes, link.node)->task < 0)
         return false;
-    int64_t cycles = steps_between(s, worker_of(s, node), worker_of(s, link.node));
+    int64_t cycles = pto_sim_between(&s->nodes, worker_of(s, node), worker_of(s, link.node));
     return cycles > 0 && (send_edge(s, at, link.node, node, pto_sim_add(s->clock.now, cycles)) || true);
 }
 
