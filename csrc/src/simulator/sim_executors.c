@@ -87,17 +87,18 @@ bool pto_sim_trace_hop(pto_sim_executors *x, int64_t at)
     return true;
 }
 
-static inline void engage(pto_sim_executors *x, int64_t at, int64_t node)
+/* q: the queue that the executor serves. */
+static inline void engage(pto_sim_executors *x, pto_sim_queue *q, int64_t at, int64_t node)
 {
     pto_sim_pools *p = x->pools;
     int64_t now = x->clock->now;
     pto_sim_executor *e = &p->executors[at];
-    pto_sim_queue *q = &p->queues[e->queue];
-    pto_sim_take(p, &p->pools[q->pool]);
+    pto_sim_pool *pool = &p->pools[q->pool];
+    pto_sim_take(p, pool);
     if (__builtin_expect(p->front != NULL, 0))
         pto_sim_front_ready(p->front, node, true);
     if (now > e->since) {
-        int64_t late = pto_sim_late(p, &p->pools[q->pool]);
+        int64_t late = pto_sim_late(p, pool);
         e->waiting += pto_sim_waited(p, q, late) - e->idle_waited;
         e->late += late - e->idle_late;
     }
@@ -147,7 +148,7 @@ static inline bool begin(pto_sim_executors *x, int64_t at)
 
 void pto_sim_engage(pto_sim_executors *x, int64_t executor, int64_t node)
 {
-    engage(x, executor, node);
+    engage(x, &x->pools->queues[x->pools->executors[executor].queue], executor, node);
 }
 
 bool pto_sim_begin(pto_sim_executors *x, int64_t executor)
@@ -187,7 +188,7 @@ static bool steal(pto_sim_executors *x)
             at = pto_sim_lowest_idle(p, at, end - at);
             if (at < 0)
                 break;
-            engage(x, at, pto_sim_take_head(p, &p->queues[pto_sim_best_queue(p, number)]));
+            engage(x, &p->queues[p->executors[at].queue], at, pto_sim_take_head(p, &p->queues[pto_sim_best_queue(p, number)]));
             if (!begin(x, at))
                 return false;
         }
@@ -208,7 +209,7 @@ bool pto_sim_dispatch(pto_sim_executors *x)
             if (node < 0)
                 break;
             int64_t at = q->n == 1 ? q->first : pto_sim_lowest_idle(p, q->first, q->n);
-            engage(x, at, node);
+            engage(x, q, at, node);
             if (!begin(x, at))
                 return false;
         }

@@ -40,7 +40,8 @@ pto_sim_stream *pto_sim_front_open(pto_sim_front *front, int32_t stream)
         }
         for (; front->n_streams <= stream; front->n_streams++)
             front->streams[front->n_streams] =
-                (pto_sim_stream){.first = NONE, .next = NONE, .last = NONE, .mark = NONE, .held_by = NONE};
+                (pto_sim_stream){.first = NONE, .next = NONE, .last = NONE, .mark = NONE, .held_by = NONE,
+                                 .needs = {[PTO_WINDOW_TASKS] = 1}};
     }
     pto_sim_stream *f = &front->streams[stream];
     if (f->hold == PTO_SIM_FREE) {     /* while it rested, nothing held it */
@@ -70,8 +71,12 @@ void pto_sim_front_hold(pto_sim_front *front, pto_sim_stream *f, pto_sim_holder 
 }
 
 /* The unit of the first window that a task finds no room in, NONE: there is room; is_last: of those only that end the simulation then. */
-static int32_t full_window(const pto_sim_front *front, const pto_sim_stream *f, const int64_t *needs, bool is_last)
+static inline int32_t full_window(const pto_sim_front *front, const pto_sim_stream *f, const int64_t *needs, bool is_last)
 {
+    if (__builtin_expect(!front->nodes->keeps_weights, 1)) {     /* tasks alone are counted, and each is one */
+        bool is_full = f->occupied[PTO_WINDOW_TASKS] >= front->limit[PTO_WINDOW_TASKS];
+        return is_full && (!is_last || front->windows[PTO_WINDOW_TASKS].mode == PTO_WINDOW_ABORT) ? PTO_WINDOW_TASKS : NONE;
+    }
     for (int32_t i = 0; i < front->n_kept; i++) {
         int32_t unit = front->kept[i];
         bool is_full = needs[unit] > 0 && needs[unit] > front->limit[unit] - f->occupied[unit];
@@ -94,7 +99,8 @@ static void note_overflow(pto_sim_front *front, pto_sim_stream *f, bool overflow
 
 void pto_sim_front_hold_by_window(pto_sim_front *front, pto_sim_stream *f, const int64_t *needs)
 {
-    memcpy(f->needs, needs != NULL ? needs : of_task, sizeof f->needs);
+    if (needs != NULL)
+        memcpy(f->needs, needs, sizeof f->needs);
     f->window = full_window(front, f, f->needs, false);
     note_overflow(front, f, full_window(front, f, f->needs, true) != NONE);
     pto_sim_front_hold(front, f, PTO_SIM_BY_WINDOW);
@@ -162,9 +168,11 @@ void pto_sim_front_free_room(pto_sim_front *front, pto_sim_stream *f)
         const int64_t *weights = pto_sim_front_weights(front, f->first);
         if (n->task >= 0 && n->state != PTO_SIM_DONE)
             break;
-        for (int32_t i = 0; n->task >= 0 && i < front->n_kept; i++)
+        if (weights == NULL)
+            f->occupied[PTO_WINDOW_TASKS] -= n->task >= 0;
+        for (int32_t i = 0; weights != NULL && n->task >= 0 && i < front->n_kept; i++)
             if (front->kept[i] != PTO_WINDOW_READY)        /* that room is free since an executor took the task */
-                f->occupied[front->kept[i]] -= (weights != NULL ? weights : of_task)[front->kept[i]];
+                f->occupied[front->kept[i]] -= weights[front->kept[i]];
         f->first = n->follower;
     }
     if (f->hold == PTO_SIM_BY_WINDOW)
@@ -191,7 +199,7 @@ void pto_sim_front_ready(pto_sim_front *front, int64_t node, bool is_taken)
     count_soon(front, f);
 }
 
-void pto_sim_front_count_ready(pto_sim_front *front)
+void pto_sim_front_count_ready_of_streams(pto_sim_front *front)
 {
     for (int64_t i = 0; i < front->n_to_count; i++) {
         pto_sim_stream *f = &front->streams[front->to_count[i]];

@@ -23,7 +23,7 @@ typedef struct pto_sim_stream {
                                           submitted since, which may turn out to be ready */
     int64_t n_ready;           /* tasks that are ready and released, and that nobody has taken */
     int64_t last_taken;        /* a task */
-    int64_t needs[PTO_N_WINDOWS];      /* room that its next task needs, while a window holds it */
+    int64_t needs[PTO_N_WINDOWS];      /* room that its next task needs, while a window holds it; 1 of tasks where tasks alone are counted */
     int64_t since;             /* when it was held, by this window */
     int64_t chain;             /* longest chain up to the last mark that blocked it */
     int64_t mark;              /* the mark that holds it */
@@ -77,9 +77,7 @@ void pto_sim_front_weigh(const pto_sim_front *front, const pto_columns *c, int64
 bool pto_sim_front_must_wait_by_rules(const pto_sim_front *front, const pto_sim_stream *f, const int64_t *needs);
 bool pto_sim_front_take_room(pto_sim_front *front, pto_sim_stream *f, int64_t node);   /* false: more than 64 bits hold */
 void pto_sim_front_ready(pto_sim_front *front, int64_t node, bool is_taken);    /* a task is ready and released, or was taken */
-/* Count the ready tasks of streams again. At two times alone, so that the order in which streams submit at a time changes nothing:
-   once what ends then has ended, and once executors have taken tasks. */
-void pto_sim_front_count_ready(pto_sim_front *front);
+void pto_sim_front_count_ready_of_streams(pto_sim_front *front);       /* of those in to_count */
 void pto_sim_front_close(pto_sim_front *front);
 
 static inline pto_sim_stream *pto_sim_front_stream(pto_sim_front *front, int32_t stream)       /* opened; NULL: no memory */
@@ -102,6 +100,14 @@ static inline bool pto_sim_front_must_wait(const pto_sim_front *front, const pto
     if (needs == NULL)
         return f->occupied[PTO_WINDOW_TASKS] >= front->limit[PTO_WINDOW_TASKS];
     return pto_sim_front_must_wait_by_rules(front, f, needs);
+}
+
+/* Count the ready tasks of streams again. At two times alone, so that the order in which streams submit at a time changes nothing:
+   once what ends then has ended, and once executors have taken tasks. */
+static inline void pto_sim_front_count_ready(pto_sim_front *front)
+{
+    if (__builtin_expect(front->n_to_count > 0, 0))
+        pto_sim_front_count_ready_of_streams(front);
 }
 
 /* Put a node behind the others of its stream. A node that `first` has passed may have left the ring: only a list that is not empty is
