@@ -10,18 +10,17 @@ Ends: with Python 3.13 as the oldest version, whose standard library compiles th
 from __future__ import annotations
 
 import sys
-import threading
-from abc import ABC
+from _thread import RLock  # threading takes half a millisecond of an import
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from dataclasses import dataclass as _standard
 from inspect import get_annotations
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Self
 
 _set = object.__setattr__
-_reading = threading.RLock()
+_reading = RLock()
 
 
 class ReadLater:
@@ -84,11 +83,11 @@ _PLAIN_FIELD = fields(_Prototype)[0]._field_type   # type: ignore[attr-defined]
 
 def _inherited(cls: type, frozen: bool) -> dict[str, Field[Any]] | None:
     """Return the fields that a class inherits, or None where its base is not one of ours that is as frozen as it."""
+    if not any("__dataclass_fields__" in base.__dict__ for base in cls.__mro__[1:]):
+        return {}
     if len(cls.__bases__) != 1:
         return None
     base = cls.__bases__[0]
-    if base in (object, ABC, Generic, ReadLater):
-        return {}
     return dict(base.__dict__["__dataclass_fields__"]) if base.__dict__.get("__dataclass_params__") is _PARAMS[frozen] else None
 
 

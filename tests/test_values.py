@@ -6,9 +6,10 @@ import abc
 import dataclasses
 import inspect
 import pickle
+import types
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
@@ -162,6 +163,35 @@ def test_inheritance_is_that_of_the_standard_library(kw_only: bool) -> None:
     if kw_only:
         with pytest.raises(TypeError):
             child(1)
+
+
+class _Plain:
+    """A base without fields."""
+
+    __slots__ = ()
+
+    def twice(self) -> int:
+        return 2 * self.a  # type: ignore[attr-defined, no-any-return]
+
+
+T = TypeVar("T")
+
+
+@pytest.mark.parametrize("bases", [(_Plain,), (_Plain, Generic[T]), (abc.ABC,)], ids=str)
+def test_a_base_without_fields_is_as_none(bases: tuple[Any, ...]) -> None:
+    def made(decorator: Any) -> Any:
+        body: dict[str, Any] = {"__annotations__": {"a": int, "b": str}, "b": "x", "__module__": __name__}
+        return decorator(frozen=True, slots=True)(types.new_class("Node", bases, exec_body=lambda names: names.update(body)))
+
+    standard, fast = made(dataclasses.dataclass), made(ours)
+    for kind in (standard, fast):
+        value = kind(3)
+        assert (value.a, value.b, repr(value)) == (3, "x", "Node(a=3, b='x')") and value == kind(3) and hash(value) == hash(kind(3, "x"))
+        assert value != kind(4) and replace(value, a=5) == kind(5) and isinstance(value, _Plain) == (_Plain in bases)
+        assert _Plain not in bases or value.twice() == 6
+        with pytest.raises(FrozenInstanceError):
+            value.a = 1
+    assert standard.__mro__[1:] == fast.__mro__[1:] and [f.name for f in fields(fast)] == ["a", "b"]
 
 
 # -- fields that are read later -------------------------------------------------------------------------------------------

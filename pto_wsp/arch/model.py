@@ -13,7 +13,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Annotated, Literal, Self
 
 from pto_wsp.calls import user_calls
@@ -202,6 +201,8 @@ class Links(Model):
             raise ArchError("the links of the arch have no speed", here(), expected="links.bandwidth_bytes_per_cycle", found=repr(self),
                             help="give what you know: arch.with_links(bandwidth_bytes_per_cycle=...)")
         moved = elements if self.bandwidth_bytes_per_cycle is None else s.mul(elements, s.Const(n_bytes))
+        from fractions import Fraction  # imported here because only prices of copies between ranks need it, and decimal behind it
+
         up, down = Fraction(repr(float(rate))).limit_denominator(1 << 16).as_integer_ratio()
         up = max(1, up)
         busy = s.binary(s.Op.FLOORDIV, s.add(s.mul(moved, s.Const(down)), s.Const(up - 1)), s.Const(up))

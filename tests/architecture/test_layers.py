@@ -46,6 +46,7 @@ DOORS, MOST_DOORS = "pto_wsp/doors.py", 12
 LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/artifact/toolchain.py": frozenset({"_run_all", "_start"}),          # subprocess: only a cache miss runs the compiler
     "pto_wsp/ir/dtype.py": frozenset({"_numpy_dtype"}),            # ml_dtypes: only bf16 and fp8
+    "pto_wsp/arch/model.py": frozenset({"cycles"}),                # fractions: only prices of copies between ranks
     "pto_wsp/wording.py": frozenset({"nearest"}),                  # difflib: only a name that is none
     "pto_wsp/schedule/calendar.py": frozenset({"__repr__"}),       # hashlib: only a calendar that is printed
     "pto_wsp/c/render.py": frozenset({"_environment"}),            # jinja2: only a cache miss renders
@@ -56,8 +57,8 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/timing/graph_export.py": frozenset({"_networkx"}),    # networkx: optional
     "pto_wsp/progress.py": frozenset({"__init__", "draw"}),      # rich, IPython: only what takes more than a second
 }
-LATE_MODULES = frozenset({"IPython", "anywidget", "cffi", "difflib", "filelock", "hashlib", "jinja2", "ml_dtypes", "networkx", "pydantic",
-                          "rich", "subprocess", "traitlets", "typer"})
+LATE_MODULES = frozenset({"IPython", "anywidget", "cffi", "difflib", "filelock", "fractions", "hashlib", "jinja2", "ml_dtypes", "networkx",
+                          "pydantic", "rich", "subprocess", "traitlets", "typer"})
 
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 
