@@ -50,12 +50,12 @@ def groups_in(planned: PlannedFunction, context: TensorContext) -> Iterator[tupl
                 yield name, group, repeats
             else:
                 for item in items:
-                    turns = 1
+                    n_iterations = 1
                     if isinstance(item, flow.Loop) and not item.ordered:
-                        turns = planned_extent(ceil_div(sub(item.stop, item.start), item.step), context.sizes)
+                        n_iterations = planned_extent(ceil_div(sub(item.stop, item.start), item.step), context.sizes)
                     for inner in flow.children(item):
                         assert isinstance(inner, flow.Sequence)
-                        yield from inside(inner, repeats * turns)
+                        yield from inside(inner, repeats * n_iterations)
 
     yield from inside(planned.function.body, 1)
 

@@ -119,7 +119,7 @@ class _GroupCut:
                                     found=str(said_of(plan, "inner", name, group, self._walked)),
                                     help="take the kernel apart: groups={...} names the values of each")
         self._now: dict[Dim, _AxisLoop] = {}
-        self._vars: dict[Dim, Scalar] = {}      # of a loop of one turn: 0
+        self._vars: dict[Dim, Scalar] = {}      # of a loop of one iteration: 0
         self._inner: dict[Dim, Var] = {}        # of the loops over steps of a tile
         self._tiles: dict[int, Array] = {}
         self._again = False
@@ -347,10 +347,10 @@ class _GroupCut:
                 sums.update(array.id for array in (statement.results if isinstance(statement, Apply) else ()))
             else:
                 before.append(self._item(item))
-        turn: Body = flow.Sequence(tuple(steps))
+        iteration: Body = flow.Sequence(tuple(steps))
         var = self._vars[axis]
         assert isinstance(var, Var)
-        loop: Item = flow.Loop(var, Const(0), self._now[axis].count, Const(1), True, turn, BodyNote(self._name))
+        loop: Item = flow.Loop(var, Const(0), self._now[axis].count, Const(1), True, iteration, BodyNote(self._name))
         return [*before, loop, *after]
 
     def _summed(self, statement: Apply) -> tuple[Item, list[Item], list[Item]]:

@@ -29,7 +29,7 @@ from pto_wsp.ir.tensor_function import (
 from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
 from pto_wsp.passes.tensor.effects import effects_of, is_move
 from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor
-from pto_wsp.passes.tensor.kernel_text import ModuleLine
+from pto_wsp.passes.tensor.kernel_call import ModuleLine
 from pto_wsp.passes.tensor.module_text import ModuleText, first_span
 from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.scratch import Run, Segment

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
@@ -41,8 +40,6 @@ from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
 from pto_wsp.passes.tensor.effects import step_scalars
 from pto_wsp.passes.tensor.flatten import (
-    DimPart,
-    DimSlice,
     ExtentLimits,
     Flat,
     Folding,
@@ -53,31 +50,13 @@ from pto_wsp.passes.tensor.flatten import (
     usual,
     varies_with,
 )
+from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, PrintedParam, binding, certainly_apart, identifier
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
-from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, number_text, scalar_text
+from pto_wsp.passes.tensor.scalar_text import number_text, scalar_text
 from pto_wsp.passes.tensor.scratch import ArrayHome, Homes, Run
 from pto_wsp.passes.tensor.tile_values import Behind, KernelValue, arranged, part, refolded, shape_text
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
-
-# names of the module that kernels use
-RESERVED = frozenset({*keyword.kwlist, "pto", *FUNCTIONS.values(), "ceildiv", "math", "In", "Out", "InOut", "Tile", "Tensor", "Scalar",
-                      "DType", *(dtype.name for dtype in DType)})
-
-
-def identifier(name: str) -> str:
-    """Return a value's name as a Python identifier: `normed.mean` is normed_mean, `out[1]` out_1."""
-    text = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "value"
-    return f"v{text}" if text[0].isdigit() else text
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleLine:
-    """A line of the module: its text without indentation, how deep it stands, and the user's line that it comes from."""
-
-    text: str
-    depth: int = 0
-    span: Span = UNKNOWN
 
 
 class Outside(Protocol):
@@ -95,51 +74,6 @@ class Outside(Protocol):
     def has_fixed_parts(self) -> bool:
         """Whether parts of a kernel's buffers start at constants alone."""
         ...
-
-
-@dataclass(slots=True, eq=False)
-class _Param:
-    """A parameter that binds memory: a tile, or a region of any size."""
-
-    name: str
-    array: Array
-    argument: str
-    flat: Flat
-    shape: tuple[int, ...] | None     # None: In[Tensor]
-    reads: bool = False
-    writes: bool = False
-
-    @property
-    def annotation(self) -> str:
-        """The annotation of the parameter."""
-        role = "InOut" if self.reads and self.writes else "Out" if self.writes else "In"
-        if self.shape is None:
-            return f"{role}[Tensor]"
-        return f"{role}[Tile[{', '.join(map(str, self.shape))}, {self.array.dtype.name}]]"
-
-
-@dataclass(frozen=True, slots=True)
-class KernelCall:
-    """A kernel, and the call of it: the text of the function without its name, its lines, and the arguments in order."""
-
-    params: tuple[str, ...]
-    body: tuple[ModuleLine, ...]
-    arguments: tuple[str, ...]
-    locals: frozenset[str]
-    dtypes: frozenset[DType]
-    span: Span
-
-    @property
-    def shape(self) -> tuple[str, ...]:
-        """The kernel with its names numbered: equal for kernels that differ in names alone."""
-        numbers: dict[str, str] = {}
-
-        def number(found: re.Match[str]) -> str:
-            name = found.group()
-            return numbers.setdefault(name, f"_{len(numbers)}") if name in self.locals else name
-
-        texts = (*self.params, *(f"{'    ' * line.depth}{line.text}" for line in self.body))
-        return tuple(re.sub(r"(?<![\w.\"'])[A-Za-z_]\w*", number, text) for text in texts)
 
 
 def kernel_of(run: Run, homes: Homes, limits: ExtentLimits, outside: Outside) -> KernelCall:
@@ -172,7 +106,7 @@ class _KernelPrinter:
         self._lines: list[ModuleLine] = []
         self._depth = 1
         self._span = UNKNOWN
-        self._params: dict[tuple[int, str, tuple[int, ...] | None], _Param] = {}
+        self._params: dict[tuple[int, str, tuple[int, ...] | None], PrintedParam] = {}
         self._scalars: dict[tuple[Scalar, DType], str] = {}
         self._values: dict[int, KernelValue] = {}
         self._loops: dict[Var, str] = {}
@@ -249,7 +183,7 @@ class _KernelPrinter:
         del self._loops[loop.var]
 
     def _load_what_stays(self, loop: flow.Loop[Statement, object, object, object, object]) -> None:
-        """Load in front of a loop in a loop the pieces of memory that no turn of it changes: the operand that stays."""
+        """Load in front of a loop in a loop the pieces of memory that no iteration of it changes: the operand that stays."""
         if not self._loops:
             return                     # what no loop changes is a parameter
         written = _written(loop.body)      # type: ignore[arg-type]
@@ -460,12 +394,12 @@ class _KernelPrinter:
         text = self.scalar(node)
         return text if text.isidentifier() or text.isdigit() else f"({text})"
 
-    def _loaded(self, param: _Param) -> str:
+    def _loaded(self, param: PrintedParam) -> str:
         at, shape, valid = self._piece(param)
         there = "" if valid is None else f", valid={valid}"
         return f"pto.load({param.name}, {at}, shape={shape}{there})"
 
-    def _piece(self, param: _Param) -> tuple[str, str, str | None]:
+    def _piece(self, param: PrintedParam) -> tuple[str, str, str | None]:
         """Return offset, shape and valid part of a piece of a region."""
         flat, varies = param.flat, varies_with(frozenset(self._loops))
         taken = [flat.dims[at] for at in flat.bound]
@@ -480,7 +414,7 @@ class _KernelPrinter:
         there = None if valid == [None, None] else f"({valid[0]}, {valid[1]})"
         return f"({', '.join(offsets)})", f"({', '.join(sizes)})", there
 
-    def bound(self, view: ArrayView) -> _Param:
+    def bound(self, view: ArrayView) -> PrintedParam:
         """Return the parameter that a view of memory is bound to."""
         varies = varies_with(frozenset(self._loops))
         flat = flattened(view, self.limits, varies)
@@ -495,11 +429,11 @@ class _KernelPrinter:
         shape = None if is_region else flat.folding.tile_shape(flat.memory_dims)
         return self.param(view.array, argument, flat, shape)
 
-    def param(self, array: Array, argument: str, flat: Flat, shape: tuple[int, ...] | None) -> _Param:
+    def param(self, array: Array, argument: str, flat: Flat, shape: tuple[int, ...] | None) -> PrintedParam:
         """Return the parameter of an argument; one is made where the kernel has none yet."""
         key = (array.id, argument, shape)
         if key not in self._params:
-            self._params[key] = _Param(self.name(array.name), array, argument, flat, shape)
+            self._params[key] = PrintedParam(self.name(array.name), array, argument, flat, shape)
         found = self._params[key]
         found.flat = flat
         return found
@@ -576,7 +510,7 @@ class _KernelPrinter:
         self.line(f"pto.store({param.name}, {text}, {at}{there})")
 
     # -- rows that a table names ---------------------------------------------------------------------------------------
-    def _region(self, view: ArrayView, n_open: int) -> _Param:
+    def _region(self, view: ArrayView, n_open: int) -> PrintedParam:
         """Return the parameter for all of a view of memory, of which places in the first dimensions come from data."""
         varies = varies_with(frozenset(self._loops))
         flat = flattened(view, self.limits, varies, n_open)
@@ -655,7 +589,7 @@ class _KernelPrinter:
                 written.writes = True
         order, starts, ranks = targets[0], targets[1], targets[2:]
 
-        def stores(target: _Param | None, value: str, place: str) -> tuple[str, ...]:
+        def stores(target: PrintedParam | None, value: str, place: str) -> tuple[str, ...]:
             return () if target is None else (f"pto.store({target.name}, {value}, ({place}, 0))",)
 
         small = self.dtype(DType.I32)
@@ -727,7 +661,7 @@ class _KernelPrinter:
 
     # -- what may meet -------------------------------------------------------------------------------------------------
     def _check_aliases(self) -> None:
-        by_array: dict[int, list[_Param]] = {}
+        by_array: dict[int, list[PrintedParam]] = {}
         for param in self._params.values():
             by_array.setdefault(param.array.id, []).append(param)
         for params in by_array.values():
@@ -735,7 +669,7 @@ class _KernelPrinter:
                 continue
             for k, one in enumerate(params):
                 for other in params[k + 1:]:
-                    if (one.writes or other.writes) and not _apart(one.flat, other.flat):
+                    if (one.writes or other.writes) and not certainly_apart(one.flat, other.flat):
                         raise NoTileFormError(f"a task writes a part of `{one.array.name}` and uses another part that may meet it",
                                             self._span_of_run, expected="parts that are the same, or that certainly do not meet",
                                             found=f"{one.argument} and {other.argument}",
@@ -801,19 +735,6 @@ def _turned_last(view: ArrayView) -> tuple[tuple[ArrayStep, ...], tuple[int, ...
     return tuple(steps), () if order == sorted(order) else tuple(order)
 
 
-def _apart(one: Flat, other: Flat) -> bool:
-    """Tell whether two parts of one memory certainly do not meet: along some dimension, one ends where the other begins or before."""
-    if one.shape != other.shape:
-        return False
-    for a, b in zip(one.dims, other.dims, strict=True):
-        if a.within != b.within or a.step != 1 or b.step != 1:
-            continue
-        gap, back = scalar.sub(b.start, a.start), scalar.sub(a.start, b.start)
-        if (isinstance(gap, Const) and gap.value >= a.size) or (isinstance(back, Const) and back.value >= b.size):
-            return True
-    return False
-
-
 def with_form(what: object, span: Span, do: Callable[[], None]) -> None:
     """Do something; what has no form is an error at the user's line."""
     try:
@@ -826,61 +747,3 @@ def no_form(problem: NoTile, span: Span) -> NoTileFormError:
     """Return the error for what has no form as a tile."""
     found, instead = problem.args
     return NoTileFormError("this has no form as tiles of a kernel", span, found=found, help=instead)
-
-
-# -- arguments ---------------------------------------------------------------------------------------------------------
-def binding(flat: Flat, tensor: str, text_of: Callable[[Scalar], str], varies: Callable[[Scalar], bool]) -> str:
-    """Return the view that a task binds, as text of the workload; what varies inside of the task stays whole."""
-    text = tensor
-    if not flat.dims:
-        return f"{text}.reshape(1, 1)"
-    if flat.shape is not None:
-        text += f".reshape({', '.join(map(text_of, flat.shape))})"
-    if any(one.within is not None for one in flat.dims):
-        text += _bracket([":" if one.within is None else _part_text(one.within, text_of) for one in flat.dims])
-    bound = flat.bound or (len(flat.dims) - 1,)
-    entries: list[str] = []
-    limits: list[str] = []
-    for at, one in enumerate(flat.dims):
-        moves = varies(one.start) or varies(one.extent)
-        if at not in bound:
-            entries.append(text_of(one.start))
-            continue
-        if one.is_open:
-            entries.append(":" if one.is_all else f"{text_of(one.start)}:{text_of(scalar.add(one.start, one.extent))}")
-            limits.append("None")
-            continue
-        entries.append(":" if moves else _slice(one, text_of))
-        natural = one.ends_with_axis or one.size == 1
-        limits.append("None" if moves or not (one.is_short or one.size == 1) else str(one.size) if natural else text_of(one.extent))
-        if not moves and not one.is_short:
-            limits[-1] = "None"
-    text += _bracket(entries)
-    if any(limit != "None" for limit in limits):
-        text += f".clip({', '.join(limits)})"
-    if len(flat.bound) == 1 and flat.dims[flat.bound[0]].is_open:
-        text += f".reshape({text_of(flat.dims[flat.bound[0]].extent)}, 1)"
-    return text
-
-
-def _part_text(part: DimPart, text_of: Callable[[Scalar], str]) -> str:
-    return f"{text_of(part.start)}:{text_of(part.stop)}" + (f":{part.step}" if part.step != 1 else "")
-
-
-def _slice(one: DimSlice, text_of: Callable[[Scalar], str]) -> str:
-    start = "" if one.start == Const(0) else text_of(one.start)
-    if one.is_all:
-        return ":"
-    if one.is_short:
-        return f"{start}:"
-    stop = scalar.add(one.start, Const((one.size - 1) * one.step + 1))
-    end = "" if stop == one.counted else text_of(stop)
-    return f"{start}:{end}" + (f":{one.step}" if one.step != 1 else "")
-
-
-def _bracket(entries: Sequence[str]) -> str:
-    kept = list(entries)
-    while kept and kept[-1] == ":":
-        kept.pop()
-    return f"[{', '.join(kept)}]" if kept else ""
-

@@ -31,7 +31,8 @@ from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.effects import highest_id, views_of
 from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor
 from pto_wsp.passes.tensor.flatten import ExtentLimits
-from pto_wsp.passes.tensor.kernel_text import RESERVED, KernelCall, ModuleLine, identifier, kernel_of
+from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, identifier
+from pto_wsp.passes.tensor.kernel_text import kernel_of
 from pto_wsp.passes.tensor.own_results import in_shape_of_results, with_own_results
 from pto_wsp.passes.tensor.partition import bounds_of_symbols
 from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, scalar_text

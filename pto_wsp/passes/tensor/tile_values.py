@@ -104,12 +104,12 @@ def arranged(value: KernelValue, order: Sequence[int], dims: Dims) -> KernelValu
         rows = sum(1 for place in above if place < value.folding.second)
         leading = sum(1 for place in above if place < value.folding.first)
         return replace(value, dims=dims, folding=Folding(_place(places, leading, dims), _place(places, rows, dims)))
-    turn = order.index(0)
-    if list(order) == [*range(n - turn, n), *range(n - turn)]:
-        split = n - turn                       # 0 .. split - 1 are rows now and columns then
+    shift = order.index(0)
+    if list(order) == [*range(n - shift, n), *range(n - shift)]:
+        split = n - shift                       # 0 .. split - 1 are rows now and columns then
         compact = tuple(dim for dim in value.dims if dim.limit > 1)
         flat = reshaped(replace(value, dims=compact, folding=_compact(value)), compact, Folding(0, split))
-        return transposed(flat, dims, Folding(0, _place(places, turn, dims)))
+        return transposed(flat, dims, Folding(0, _place(places, shift, dims)))
     if list(order[:-2]) == list(range(n - 2)) and list(order[-2:]) == [n - 1, n - 2]:
         compact = tuple(dim for dim in value.dims if dim.limit > 1)
         flat = reshaped(replace(value, dims=compact, folding=_compact(value)), compact, Folding(n - 2, n - 1))
