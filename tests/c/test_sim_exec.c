@@ -293,6 +293,13 @@ static void links_without_room_wait_for_each_other(void)
     SIMULATE(record, &r, RING);
     CHECK_EQ(r.total_cycles, 40);
     pto_record_free(record);
+    record = pto_record_new(&(pto_record_options){.keep = PTO_KEEP_POOL | PTO_KEEP_RANKS});
+    int64_t before = -1;
+    for (int64_t i = 0; i < 3; i++)    /* one after the other, each has the buffer that the one before has left */
+        before = add(record, (pto_task){.pool = 1, .cost = 20, .ranks = 3 + 65536}, before);
+    SIMULATE(record, &r, RING, .link_buffers = 1);
+    CHECK_EQ(r.total_cycles, 60);
+    pto_record_free(record);
 }
 
 /* A window of one task submits the second when the first has completed, and its end is under way still: 10 + 2 steps of 100. */
