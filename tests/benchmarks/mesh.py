@@ -231,22 +231,21 @@ def measure_rank() -> None:
         print("FIGURES " + json.dumps(found), flush=True)
 
 
-def figures() -> dict[str, dict[str, tuple[float, float]]]:
-    """Return what two ranks measure.
+def mpirun(n: int, module: str, *words: str) -> str:
+    """Start n ranks that run a module, and return the JSON that rank 0 prints behind FIGURES.
 
     Raises: RuntimeError where they fail.
     """
-    mpirun = shutil.which("mpirun") or shutil.which("mpirun", path=str(Path(sys.executable).parent))
-    if mpirun is None:
+    launcher = shutil.which("mpirun") or shutil.which("mpirun", path=str(Path(sys.executable).parent))
+    if launcher is None:
         raise RuntimeError("there is no mpirun: pip install 'pto-wsp[mpi]'")
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    ran = subprocess.run([mpirun, "--oversubscribe", "-n", "2", sys.executable, "-m", "tests.benchmarks.mesh", "--rank"], cwd=ROOT,
+    ran = subprocess.run([launcher, "--oversubscribe", "-n", str(n), sys.executable, "-m", "mpi4py", "-m", module, *words], cwd=ROOT,
                          env={**os.environ, **allowed}, capture_output=True, text=True, check=False)
     lines = [line for line in ran.stdout.splitlines() if line.startswith("FIGURES ")]
     if ran.returncode or not lines:
         raise RuntimeError(ran.stdout + ran.stderr)
-    found: dict[str, dict[str, tuple[float, float]]] = json.loads(lines[0].removeprefix("FIGURES "))
-    return found
+    return lines[0].removeprefix("FIGURES ")
 
 
 def main() -> None:
@@ -258,7 +257,7 @@ def main() -> None:
     if asked.rank:
         measure_rank()
         return
-    found = figures()
+    found: dict[str, dict[str, tuple[float, float]]] = json.loads(mpirun(2, "tests.benchmarks.mesh", "--rank"))
     seconds, n_tasks, cycles = simulated_ring()
     rows = ["| what | here | beside | ratio |", "| --- | --- | --- | --- |"]
     for size, (ours, theirs) in found["allreduce"].items():
