@@ -12,22 +12,7 @@ from typing import Generic
 from pto_wsp.errors import DataFormatError, InternalError
 from pto_wsp.ir.codec import Data, NodeCodec, check_types
 from pto_wsp.ir.execution_rules import print_rules
-from pto_wsp.ir.flow import (
-    AwaitEvent,
-    Choice,
-    Consume,
-    Do,
-    Flow,
-    Fresh,
-    Leaf,
-    Loop,
-    Pipeline,
-    Receive,
-    RecordEvent,
-    Send,
-    SetSlot,
-    Sides,
-)
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Do, Flow, Fresh, Leaf, Loop, Pipeline, Receive, RecordEvent, Send, SetSlot, Sides
 from pto_wsp.ir.flow import Sequence as FlowSequence
 from pto_wsp.ir.plan import Check, Place, Precondition, Submit, TaskPlan
 from pto_wsp.ir.plan_tags import PLAN_TAGS

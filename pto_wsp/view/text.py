@@ -21,17 +21,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pto_wsp.view.card import (
-    BarPart,
-    Box,
-    BoxesPart,
-    Card,
-    LanesPart,
-    Preformatted,
-    Site,
-    TablePart,
-    ValuesPart,
-)
+from pto_wsp.view.card import BarPart, Box, BoxesPart, Card, LanesPart, Preformatted, Site, TablePart, ValuesPart
 from pto_wsp.view.terminal import (
     LONGEST_CELL,
     Unwrapped,

@@ -11,15 +11,7 @@ from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Make, Put,
 from pto_wsp.ir.tensor_function_text import print_array_view
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import Axes, AxisRole, Crooked
-from pto_wsp.schedule.tiling import (
-    PLAN_HEAD,
-    TilePlan,
-    TilePlanDifference,
-    change_text,
-    cycles_text,
-    group_rows,
-    other_rows,
-)
+from pto_wsp.schedule.tiling import PLAN_HEAD, TilePlan, TilePlanDifference, change_text, cycles_text, group_rows, other_rows
 from pto_wsp.view.card import BarPart, Card, LabelledValue, Preformatted, Segment, TablePart, ValuesPart
 from pto_wsp.wording import counted, shortened
 

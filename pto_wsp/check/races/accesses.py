@@ -17,20 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias, assert_never
 
-from pto_wsp.ir.flow import (
-    Choice,
-    Consume,
-    Do,
-    Fresh,
-    Loop,
-    Pipeline,
-    Process,
-    Receive,
-    Sequence,
-    Sides,
-    Through,
-    evaluations,
-)
+from pto_wsp.ir.flow import Choice, Consume, Do, Fresh, Loop, Pipeline, Process, Receive, Sequence, Sides, Through, evaluations
 from pto_wsp.ir.kernel import Role, TileParam
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import (

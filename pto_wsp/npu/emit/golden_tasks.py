@@ -22,20 +22,7 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import plan as m
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.flow import (
-    AwaitEvent,
-    Choice,
-    Consume,
-    Do,
-    Fresh,
-    Loop,
-    Pipeline,
-    Receive,
-    RecordEvent,
-    Send,
-    SetSlot,
-    Sides,
-)
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Do, Fresh, Loop, Pipeline, Receive, RecordEvent, Send, SetSlot, Sides
 from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.kernel import ScalarParamDecl
 from pto_wsp.ir.kernel_walk import operand_types, piece_of, uses_of, writes_buffer

@@ -11,21 +11,7 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.flow import (
-    Choice,
-    Communication,
-    Consume,
-    Do,
-    Evaluating,
-    Flow,
-    Loop,
-    Pipeline,
-    Process,
-    Send,
-    Sequence,
-    Sides,
-    children,
-)
+from pto_wsp.ir.flow import Choice, Communication, Consume, Do, Evaluating, Flow, Loop, Pipeline, Process, Send, Sequence, Sides, children
 from pto_wsp.ir.kernel import Kernel, Role
 from pto_wsp.ir.plan import Channel, Precondition, ScalarValue, TensorSlot
 from pto_wsp.ir.scalar import Scalar, SymbolRef

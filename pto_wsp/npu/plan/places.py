@@ -18,21 +18,7 @@ from typing import TypeAlias
 
 from pto_wsp.errors import unreachable
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.flow import (
-    Choice,
-    Consume,
-    Do,
-    Fresh,
-    Loop,
-    Pipeline,
-    Receive,
-    Sides,
-    SilentItem,
-    children,
-    leaves,
-    slots_set,
-    walk,
-)
+from pto_wsp.ir.flow import Choice, Consume, Do, Fresh, Loop, Pipeline, Receive, Sides, SilentItem, children, leaves, slots_set, walk
 from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.plan import Precondition

@@ -17,12 +17,7 @@ from pto_wsp.errors import ArchOptionError, raise_all
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.flow import (
-    Do,
-    Fresh,
-    Sequence,
-    converted,
-)
+from pto_wsp.ir.flow import Do, Fresh, Sequence, converted
 from pto_wsp.ir.plan import Body, Item, Precondition, ScalarValue, Submit, TaskPlan
 from pto_wsp.npu.plan.arguments import add_allocations, with_known_extents
 from pto_wsp.npu.plan.descriptors import NpuUse, NpuUses, empty_errors, find_uses, limit_errors

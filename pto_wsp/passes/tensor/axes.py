@@ -16,20 +16,7 @@ from typing import TypeAlias
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar
-from pto_wsp.ir.tensor_function import (
-    Apply,
-    Array,
-    ArrayView,
-    Insert,
-    Item,
-    Make,
-    Put,
-    Refold,
-    Show,
-    Statement,
-    arrays_defined,
-    limit_of,
-)
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Insert, Item, Make, Put, Refold, Show, Statement, arrays_defined, limit_of
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE

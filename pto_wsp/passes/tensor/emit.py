@@ -18,14 +18,7 @@ from pto_wsp.errors import NoTileFormError
 from pto_wsp.ir import flow
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, SymbolRef, Var
-from pto_wsp.ir.tensor_function import (
-    Apply,
-    Array,
-    ArrayView,
-    Body,
-    TensorFunction,
-    arrays_defined,
-)
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, TensorFunction, arrays_defined
 from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
 from pto_wsp.passes.tensor.effects import effects_of, is_move
 from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor

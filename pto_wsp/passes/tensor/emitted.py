@@ -14,9 +14,7 @@ from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import Const, SymbolRef
 from pto_wsp.ir.tensor import Injective, Monotone, Tensor
-from pto_wsp.ir.tensor_function import (
-    Array,
-)
+from pto_wsp.ir.tensor_function import Array
 from pto_wsp.ir.tensor_layout import made_at
 from pto_wsp.source import Span, here, map_lines
 from pto_wsp.values import dataclass

@@ -10,11 +10,7 @@ from pto_wsp.ir import scalar
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, Scalar
 from pto_wsp.ir.tensor_function import Array
-from pto_wsp.passes.tensor.flatten import (
-    DimPart,
-    DimSlice,
-    Flat,
-)
+from pto_wsp.passes.tensor.flatten import DimPart, DimSlice, Flat
 from pto_wsp.passes.tensor.scalar_text import FUNCTIONS
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass

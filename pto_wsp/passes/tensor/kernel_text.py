@@ -39,17 +39,7 @@ from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
 from pto_wsp.passes.tensor.effects import step_scalars
-from pto_wsp.passes.tensor.flatten import (
-    ExtentLimits,
-    Flat,
-    Folding,
-    NoTile,
-    ValueDim,
-    flattened,
-    row_places,
-    usual,
-    varies_with,
-)
+from pto_wsp.passes.tensor.flatten import ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, row_places, usual, varies_with
 from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, PrintedParam, binding, certainly_apart, identifier
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
 from pto_wsp.passes.tensor.scalar_text import number_text, scalar_text

@@ -17,16 +17,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, leaves, mul, sub
-from pto_wsp.ir.tensor_function import (
-    Array,
-    ArrayConstant,
-    ArrayView,
-    Body,
-    Make,
-    Put,
-    TensorFunction,
-    TileCut,
-)
+from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Make, Put, TensorFunction, TileCut
 from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.effects import highest_id, views_of
 from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor

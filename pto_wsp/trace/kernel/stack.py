@@ -17,15 +17,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.errors import (
-    BufferMisuseError,
-    LeadingAxesError,
-    MixedDTypeError,
-    PtoError,
-    TileAxisError,
-    UnknownNameError,
-    ViewBoundsError,
-)
+from pto_wsp.errors import BufferMisuseError, LeadingAxesError, MixedDTypeError, PtoError, TileAxisError, UnknownNameError, ViewBoundsError
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import MAX_LEADING, StackType, TileType, indices
 from pto_wsp.ops import typing

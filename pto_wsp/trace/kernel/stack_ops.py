@@ -29,17 +29,7 @@ from pto_wsp.ops.rounding import COMPUTED, FLOATS, NUMBERS
 from pto_wsp.ops.spec import ColReduce, Elementwise, Matmul, Op, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.source import here
-from pto_wsp.trace.kernel.stack import (
-    TileStack,
-    axes_of,
-    broadcast_leading,
-    check_leading,
-    each_tile,
-    is_long,
-    permuted,
-    stacks_in,
-    values,
-)
+from pto_wsp.trace.kernel.stack import TileStack, axes_of, broadcast_leading, check_leading, each_tile, is_long, permuted, stacks_in, values
 from pto_wsp.values import dataclass
 
 
