@@ -27,6 +27,7 @@ from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.steps import product_steps
 from pto_wsp.passes.tensor.tile_costs import TileChoice, fit_error, rank_tiles
 from pto_wsp.schedule.tiling import TilePlan
+from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.schedule.tiling_file import GroupCost
 from pto_wsp.source import Span
 
@@ -117,9 +118,10 @@ def _may_batch(name: str, group: KernelGroup, plan: TilePlan, context: TensorCon
     the call is, and what a task does with each tile is simple.
     """
     said = any(said_of(plan, key, name, group, axis) is not None for axis in group.tiled for key in ("tiles", "tails"))
+    kept = [entry.name for entry in plan.entries if entry.key == "keep"]      # not asked for here: an entry without an effect is refused
     return (bool(context.arch.aicpu.submit_cycles) and not context.arch.neutral and not context.arch.cores.shared and not said
             and said_of(plan, "order", name, group) is None
-            and all(plan.said("keep", array.name) is None for array in group.outputs)
+            and not any(match_of(name, array.name) >= 0 for name in kept for array in group.outputs)
             and all(isinstance(extent := group.axes.extent(axis), Const) or (isinstance(extent, SymbolRef) and extent.name in context.sizes)
                     for axis in group.tiled)
             and all(isinstance(item, flow.Do) and isinstance(item.leaf, Apply)

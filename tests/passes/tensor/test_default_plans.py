@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Tensor, TilePlan, jit, tt
+from pto_wsp import DType, PtoError, Tensor, TilePlan, jit, tt
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.tt.library import rms_norm, softmax
 from tests.examples.tensors import EXAMPLES
@@ -97,6 +97,12 @@ def test_tasks_of_small_tiles_compute_several_and_no_core_is_idle() -> None:
 def test_what_a_person_says_of_tiles_takes_no_batch_along() -> None:
     plan = many_rows.plan(arch="ascend_910b")
     assert batches(plan.but(tiles={"out": {0: 4}})) == {} and batches(plan.but(tails={"out": {0: (4, 1)}})) == {}
+
+
+def test_an_entry_that_changes_nothing_is_refused_beside_a_chosen_batch() -> None:
+    """The choice of a batch looks at `keep`, and does not count as a use of the entry."""
+    with pytest.raises(PtoError, match="changes nothing"):
+        many_rows.plan(arch="ascend_910b").but(keep={"out": "whole"})
 
 
 def test_a_symbol_takes_a_batch_only_where_somebody_says_how_many() -> None:
