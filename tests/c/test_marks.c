@@ -107,6 +107,49 @@ static void what_a_mark_waits_for_has_run(void)
     }
 }
 
+static bool infers;
+
+/* Reads of what has run, among tasks that write elsewhere, then a read of what these write. */
+static int32_t orchestrate_apart(const pto_bindings *bindings, pto_sink *sink)
+{
+    (void)bindings;
+    if (submit(sink, 0, 0, 0) < 0 || read_cell(sink, 0) < 0)
+        return sink->status;
+    CHECK_EQ(cells[0], 1);
+    for (int64_t at = 1; at < CELLS; at++) {
+        if (submit(sink, at, 0, 0) < 0 || read_cell(sink, 0) < 0)
+            return sink->status;
+        CHECK_EQ(atomic_load(&n_called), infers ? 1 : at + 1);
+    }
+    if (read_cell(sink, 3) < 0)
+        return sink->status;
+    CHECK_EQ(atomic_load(&n_called), CELLS);
+    if (submit(sink, 0, 0, 0) < 0 || read_cell(sink, 0) < 0)
+        return sink->status;
+    CHECK_EQ(cells[0], 2);
+    return PTO_OK;
+}
+
+static void a_mark_that_waits_for_what_has_run_runs_nothing(void)
+{
+    for (int32_t threads = 1; threads <= 3; threads += 2)
+        for (int32_t with = 0; with <= 1; with++) {
+            pto_pool *pool = pto_pool_new(threads);
+            pto_record *record = pto_record_new(&(pto_record_options){.window = 16, .infer = with});
+            pto_run_options options = {.orchestrate = orchestrate_apart, .kernels = kernels, .n_kernels = 1};
+            pto_execute_result result;
+            infers = with;
+            memset(cells, 0, sizeof cells);
+            atomic_store(&n_called, 0);
+            CHECK_EQ(pto_run(pool, record, &options, &result), PTO_OK);
+            CHECK_EQ(result.n_run, CELLS + 1);
+            for (int64_t at = 0; at < CELLS; at++)
+                CHECK_EQ(cells[at], 1 + (at == 0));
+            pto_record_free(record);
+            pto_pool_free(pool);
+        }
+}
+
 static void the_record_keeps_what_marks_have_run(void)
 {
     pto_pool *pool = pto_pool_new(2);
@@ -345,7 +388,8 @@ static void a_deadlock_report_is_kept(void)
 int main(void)
 {
     static const check_test tests[] = {
-        TEST(what_a_mark_waits_for_has_run), TEST(the_record_keeps_what_marks_have_run),
+        TEST(what_a_mark_waits_for_has_run), TEST(a_mark_that_waits_for_what_has_run_runs_nothing),
+        TEST(the_record_keeps_what_marks_have_run),
         TEST(chunked_runs_with_reads_simulate_the_same), TEST(a_failure_ends_the_orchestration),
         TEST(a_guard_after_a_mark_is_still_a_guard), TEST(a_cancelled_run_reads_nothing_more),
         TEST(nothing_runs_without_a_pool), TEST(prints_keep_their_tasks), TEST(reads_wait_for_writers_and_hold_nobody_back),

@@ -36,6 +36,13 @@ static int32_t collect_edges(pto_record *r, const pto_mark *m)
     return status;
 }
 
+/* Has all that r->edges names run? Without inferred edges nobody knows who writes what is read. */
+static bool has_run(const pto_record *r, const pto_mark *m)
+{
+    bool is_known = m->n_args == 0 || r->deps != NULL;
+    return is_known && (r->edges.n == 0 || r->edges.data[r->edges.n - 1].src < r->first_node + r->done.n_nodes);
+}
+
 int64_t pto_sink_mark(pto_sink *sink, const pto_mark *m)
 {
     pto_record *r = (pto_record *)sink;
@@ -53,6 +60,7 @@ int64_t pto_sink_mark(pto_sink *sink, const pto_mark *m)
     if (status != PTO_OK)
         return pto_record_fail(r, status);
 
+    bool skips = r->skips_now && has_run(r, m);
     int64_t node = pto_record_append_node(r, PTO_NODE_MARK, -1), at = r->n_marks++;
     r->mark_node[at] = node;
     r->mark_delay[at] = m->delay;
@@ -60,7 +68,7 @@ int64_t pto_sink_mark(pto_sink *sink, const pto_mark *m)
     r->mark_site[at] = m->site;
     r->mark_flags[at] = (uint8_t)m->flags;
     r->mark_stall[at] = (uint8_t)m->stall;
-    if (m->flags & PTO_MARK_NOW) {
+    if ((m->flags & PTO_MARK_NOW) && !skips) {
         status = r->on_now != NULL ? r->on_now(r, r->hook_user) : PTO_E_UNEXECUTED;
         if (status != PTO_OK)
             return pto_record_fail(r, status);

@@ -78,6 +78,7 @@ struct pto_record {
 
     pto_hook_fn on_full;       /* these are set by pto_run while it orchestrates: execute, feed (then all is dropped) */
     pto_hook_fn on_now;        /* execute what has not run; NULL: nothing executes */
+    bool skips_now;            /* on_now is not called for marks that wait for what has run */
     void *hook_user;
     const int64_t *shift_bytes;    /* [sites] by which the first argument of a task is elsewhere on this rank; NULL: by nothing */
     const int64_t *shifted_by;     /* the same of the tasks that are there */

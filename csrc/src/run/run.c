@@ -1,7 +1,8 @@
 /* run.c: one run of a program: orchestrate, then execute, in chunks when there are more tasks than the record keeps.
 
    Below the cap no kernel runs before the orchestrator has finished or reads what tasks write (PTO_MARK_NOW), so a guard that
-   fails first leaves every tensor as it was. Such a mark executes what has been recorded and not run; the record keeps it.
+   fails first leaves every tensor as it was. Such a mark executes what has been recorded and not run, unless all that it waits
+   for has run; the record keeps it.
    Past the cap each full chunk is executed, fed to the simulator and dropped. Without a pool nothing is executed: a caller who
    wants only the record, or only the simulation of a stream that is too long to keep, passes NULL. */
 #include "../engine/interrupt.h"
@@ -76,9 +77,11 @@ static int32_t orchestrate(pto_record *record, chunked_run *run)
     record->on_now = run->pool != NULL ? execute : NULL;
     record->hook_user = run;
     const pto_ranks *ranks = run->options->execute.ranks;
+    record->skips_now = run->pool != NULL && ranks == NULL && run->options->execute.sanitizer == NULL;   /* ranks execute as many pieces */
     record->shift_bytes = record->shifted_by = ranks != NULL ? ranks->options.own_shift_bytes : NULL;
     int32_t status = run->options->orchestrate(run->options->bindings, &record->sink);
     record->on_full = record->on_now = NULL;
+    record->skips_now = false;
     record->hook_user = NULL;
     record->shift_bytes = NULL;
     return record->sink.status != PTO_OK ? record->sink.status : status;
