@@ -394,7 +394,8 @@ static void *run_rank(void *user)
     const pto_run_options options = {.orchestrate = run->again ? NULL : orchestrate, .bindings = &bindings, .kernels = kernels, .n_kernels = N_KERNELS,
                                      .execute = run->execute};
     pto_pool *pool = pools[run->rank][run->threads];
-    run->status = pto_run(run->executes ? NULL : pool, run->record, &options, &run->result);
+    if (!run->executes || !run->again)
+        run->status = pto_run(run->executes ? NULL : pool, run->record, &options, &run->result);
     if (run->executes)
         run->status = pto_execute(pool, run->record, kernels, N_KERNELS, &run->execute, &run->result);
     pthread_mutex_lock(&mail_lock);
