@@ -70,7 +70,13 @@ class CarriedValueError(PtoError):
 
 
 class CapacityError(PtoError):
+    """`kernel`: its name, "" where nobody counted bytes; `memory`: the on-chip memory, and the bytes that it has and would need."""
+
     code = "K110"
+    kernel: str = ""
+    memory: str = ""
+    needed_bytes: int = 0
+    limit_bytes: int = 0
     cause = "The tiles of a kernel need more of an on-chip memory than the arch has."
     example = "program().compile(arch=\"ascend_910b\")  # a kernel on Tile[512, 512, F32]"
     fix = "Use smaller tiles; the report says who takes how much, and what would fit."

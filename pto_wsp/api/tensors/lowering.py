@@ -18,7 +18,17 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.check.coverage import check_coverage, unwritten_warnings
 from pto_wsp.check.unordered import check_unordered
 from pto_wsp.check.verdict import CheckList
-from pto_wsp.errors import JitOptionError, MeshError, PassError, TensorTypeMismatchError, UnknownPassError, raise_all
+from pto_wsp.errors import (
+    CapacityError,
+    JitOptionError,
+    MeshError,
+    PassError,
+    PlanFitError,
+    PtoError,
+    TensorTypeMismatchError,
+    UnknownPassError,
+    raise_all,
+)
 from pto_wsp.ir.exchange import Array
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import Number
@@ -45,6 +55,8 @@ _BEFORE_RANKS = tuple(one for one in TENSOR_PASSES if one.name == "simplify")
 _HOST = "host_cpu"
 _WITHOUT_MEMORIES = "unit"      # this machine's capacities stand in on it
 _DRAWN_SIZE = 5                 # of symbols, where a function of the user's in place of a pass is tried
+_MOST_TRIALS = 12               # of tiles for a package
+_SHRINK = 0.85                  # of the memory for tiles, at least, from trial to trial
 USUAL_SIZE = 1024               # that a symbol is planned for
 
 
@@ -105,8 +117,42 @@ def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target
     sizes = sizes if ranks is None else {**sizes, **ranks.sizes}
     context = context_of(arch, target, sizes, ranks)
     used = empty_plan(function, arch, target, sizes) if given is None else used_plan(function, given, context, traces)
-    planned = run_tensor_passes(PlannedFunction(function, replace(used, planner=None)), context)
+    start = PlannedFunction(function, replace(used, planner=None))
+    planned = _fitted(start, context) if given is None else run_tensor_passes(start, context)
     return replace(planned, plan=replace(planned.plan, planner=planner_of(function, context, traces)))
+
+
+def _fitted(start: PlannedFunction, context: TensorContext) -> PlannedFunction:
+    """Return a function in tiled form; for a package, with tiles that leave room for what the device's instructions need beside them.
+
+    Costs count the tiles of values. How much more a kernel needs is known once the package has been compiled; tiles of kernels that do not
+    fit are chosen again from a smaller part of the memory. Where none fits, and for tiles that the plan says, compiling raises K110.
+    """
+    planned = run_tensor_passes(start, context)
+    if not context.makes_package or context.ranks is not None:
+        return planned
+    for _ in range(_MOST_TRIALS):
+        shares = _shares_that_fit(planned, context)
+        if not shares:
+            break
+        context = replace(context, shares={**context.shares, **shares})
+        try:
+            planned = run_tensor_passes(start, context)
+        except PlanFitError:
+            break
+    return planned
+
+
+def _shares_that_fit(planned: PlannedFunction, context: TensorContext) -> Mapping[tuple[str, str], float]:
+    """Return, by group and memory, the part of the memory that tiles should take where a kernel does not fit; nothing if all do."""
+    emitted = emit(planned, context)
+    try:
+        emitted.workload().compile(context.target, arch=context.arch)
+    except PtoError as problem:
+        full = [error for error in (problem, *problem.others) if isinstance(error, CapacityError) and error.kernel in emitted.groups]
+        keys = {(emitted.groups[error.kernel], error.memory): error.limit_bytes / error.needed_bytes for error in full}
+        return {key: context.shares.get(key, 1.0) * min(ratio, _SHRINK) for key, ratio in keys.items()}
+    return {}
 
 
 def check_passes(function: TensorFunction, plan: TilePlan | None, arch: Arch, target: str, arrays: Sequence[Array],
@@ -135,7 +181,7 @@ def planner_of(function: TensorFunction, context: TensorContext, traces: Traces 
     """Return what makes the entries of a function that a plan does not say."""
     def choose(plan: TilePlan) -> TilePlan:
         traced = traces.of(plan) if traces is not None and traces.tunables else function
-        return run_tensor_passes(PlannedFunction(traced, plan), context).plan
+        return _fitted(PlannedFunction(traced, plan), context).plan
 
     return Planner(names_of(function, () if traces is None else traces.tunables), choose)
 

@@ -90,15 +90,18 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
     costs = group_costs(name, group, plan, context, shared, product_steps(name, group, plan))
     batch = said_of(plan, "batch", name, group)
     may_batch = batch is None and not shared and _may_batch(name, group, plan, context)
-    ranking = rank_tiles(costs.axes, costs.values, costs.ops, context.arch, most=2, repeats=repeats,
+    arch = context.arch_of_tiles(name)
+    ranking = rank_tiles(costs.axes, costs.values, costs.ops, arch, most=2, repeats=repeats,
                          batch=batch.first if batch is not None and isinstance(batch.first, int) else 1)
     chosen = ranking.chosen
     if chosen is None:
-        raise fit_error(name, costs.axes, costs.values, costs.ops, context.arch, ranking.refused, _line_of(group))
+        raise fit_error(name, costs.axes, costs.values, costs.ops, arch, ranking.refused, _line_of(group))
+    reason = "; ".join((ranking.reason, *(f"instructions work in the other {1 - share:.0%} of {memory}"
+                                          for (group_name, memory), share in context.shares.items() if group_name == name)))
     tiles = {axis.name: axis.given or chosen.tiles[axis.name] for axis in costs.axes}
     for axis in group.tiled:
         if said_of(plan, "tiles", name, group, axis) is None:
-            plan = plan.with_choice("tiles", name, names[axis], tiles[names[axis]], ranking.reason)
+            plan = plan.with_choice("tiles", name, names[axis], tiles[names[axis]], reason)
     whole = tuple(names[axis] for axis in group.whole if axis != costs.walked and group.axes.extent(axis) != Const(1))
     if may_batch and all(tiles[axis.name] >= axis.extent for axis in costs.axes if axis.summed):
         plan, chosen = _batched(plan, name, costs, chosen, repeats, context)
@@ -107,7 +110,7 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
     if costs.walked is not None and said_of(plan, "inner", name, group, costs.walked) is None:
         step, extent = tiles[names[costs.walked]], group.axes.extent(costs.walked)
         if extent != Const(step):
-            plan = plan.with_choice("inner", name, names[costs.walked], step, ranking.reason)
+            plan = plan.with_choice("inner", name, names[costs.walked], step, reason)
     return plan
 
 
@@ -137,7 +140,7 @@ def _batched(plan: TilePlan, name: str, costs: DescribedGroup, single: TileChoic
     axes = [replace(axis, given=single.tiles[axis.name]) for axis in costs.axes]
     found = {1: single}
     for batch in _BATCHES:
-        ranking = rank_tiles(axes, costs.values, costs.ops, context.arch, most=1, repeats=repeats, batch=batch)
+        ranking = rank_tiles(axes, costs.values, costs.ops, context.arch_of_tiles(name), most=1, repeats=repeats, batch=batch)
         if ranking.chosen is None or ranking.chosen.n_tasks < ranking.executors or ranking.chosen.n_tasks == found[batch // 2].n_tasks:
             break
         found[batch] = ranking.chosen

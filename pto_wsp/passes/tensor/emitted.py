@@ -39,14 +39,17 @@ class ModuleTensor:
 
 @dataclass(slots=True, eq=False)
 class EmittedModule:
-    """A function as a module of kernels and a workload. The module is executed when it is first needed."""
+    """A function as a module of kernels and a workload. The module is executed when it is first needed.
+
+    `groups`: by the name of each kernel, in the order in which they are printed, the name of its group, or of what it makes.
+    """
 
     name: str
     source: str
     bound: tuple[ModuleTensor, ...]
     symbols: tuple[SymbolRef, ...]
     scalars: tuple[SymbolRef, ...]
-    kernel_names: tuple[str, ...]
+    groups: Mapping[str, str]
     file: str
     spans: Mapping[int, Span]
     _names: dict[str, str]
@@ -81,7 +84,7 @@ class EmittedModule:
     @property
     def kernels(self) -> tuple[Any, ...]:
         """The kernels, in the order in which they are printed."""
-        return tuple(self.namespace[name] for name in self.kernel_names)
+        return tuple(self.namespace[name] for name in self.groups)
 
     def run(self, *arrays: object) -> object:
         """Compile and run the function on arrays; returns the results, one or a tuple."""

@@ -54,7 +54,7 @@ class ModuleText:
         self._of_kernels = Names(_TAKEN | {name}, "{}_k{}".format)     # no tensor is called so
         self._kernels: dict[tuple[str, ...], str] = {}
         self._kernel_lines: list[ModuleLine] = []
-        self._kernel_names: list[str] = []
+        self._groups: dict[str, str] = {}
         self._dtypes: set[DType] = set()
         self._given = {param.array.id for param in function.params} | {constant.array.id for constant in function.constants}
         self._bound_of = _parts(self._function)
@@ -81,7 +81,7 @@ class ModuleText:
         text = "".join(f"{'    ' * line.depth}{line.text}".rstrip() + "\n" for line in lines)
         spans = {number: line.span for number, line in enumerate(lines, 1) if line.span != UNKNOWN}
         digest = sha256(f"{text}{sorted(spans.items(), key=lambda pair: pair[0])}".encode()).hexdigest()[:8]
-        return EmittedModule(name, text, bound, self._symbols, function.scalars, tuple(self._kernel_names),
+        return EmittedModule(name, text, bound, self._symbols, function.scalars, self._groups,
                              f"<tensor function {function.name} {digest}>", spans, dict(self._spelled),
                              self.mesh)
 
@@ -251,7 +251,7 @@ class ModuleText:
         if call.shape not in self._kernels:
             name = self._of_kernels.take(identifier(wanted))
             self._kernels[call.shape] = name
-            self._kernel_names.append(name)
+            self._groups[name] = wanted
             self._kernel_lines += [ModuleLine(""), ModuleLine(""), ModuleLine("@kernel", 0, call.span),
                                    ModuleLine(f"def {name}({', '.join(call.params)}):", 0, call.span), *call.body]
         return self._kernels[call.shape]

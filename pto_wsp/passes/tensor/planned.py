@@ -65,13 +65,24 @@ class LocalArrays:
 class TensorContext:
     """What the passes know beside: the arch, the target, and the numbers that stand for symbols in costs, by name.
 
-    `ranks`: of a function that each rank of a mesh runs on its parts, what the parts are of.
+    `ranks`: of a function that each rank of a mesh runs on its parts, what the parts are of. `shares`: by group and memory, the part of
+    the memory that tiles may take, 1 where nothing is said; the rest is the working memory of instructions.
     """
 
     arch: Arch
     target: str
     sizes: Mapping[str, int]
     ranks: LocalArrays | None = None
+    shares: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def arch_of_tiles(self, group: str) -> Arch:
+        """Return the arch with as much memory as the tiles of a group may take."""
+        found = self.arch
+        for (name, memory), share in self.shares.items():
+            usable = self.arch.memory(memory).usable_bytes
+            if name == group and usable is not None:
+                found = found.with_memory(memory, capacity_bytes=int(usable * share), reserved_bytes=0)
+        return found
 
     @property
     def makes_package(self) -> bool:

@@ -4,7 +4,8 @@ The group is given as plain numbers: its axes, its values by their dimensions, i
 as arrays with an element a candidate.
 
 Capacity is that of `check.capacity`: vector values live in UB, operands of products in L1, and in L0A and L0B during the product, products
-in L0C, from definition to last use, what stands before a loop over steps and is used in it for the whole of the loop. On a CPU, and on a
+in L0C, from definition to last use, what stands before a loop over steps and is used in it for the whole of the loop. The reduction of a
+row has working memory as large as its operand in UB. On a CPU, and on a
 machine without bounds, all of them share the second cache of a core; operands that products alone read stay in memory.
 
 Cost is that of `arch.overlap`, coarsely: pipes overlap inside a loop of steps, and follow each other outside of it.
@@ -34,6 +35,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import PlanFitError, SourcePosition
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entry import Unit, Work
+from pto_wsp.ops.spec import RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -379,6 +381,13 @@ class _GroupNumbers:
             if value.held:
                 first, last = 0, end
             yield from self._places(value, first, last, made, uses)
+        if not self.on_host:
+            for at, op in enumerate(self.ops):
+                if isinstance(TABLE.get(op.op), RowReduce):      # the instruction has working memory as large as its operand
+                    operand = self.values[op.operands[0]]
+                    spelled, dot, number = operand.name.rpartition(".")
+                    name = f"{spelled}_tmp{dot}{number}" if dot else f"{number}_tmp"
+                    yield _Life(replace(operand, name=name), "UB", at, at)
 
     def _places(self, value: CutValue, first: int, last: int, made: Sequence[int], uses: Sequence[int]) -> Iterator[_Life]:
         multiplied = [at for at in uses if _work_of(self.ops[at]) is Work.MKN]

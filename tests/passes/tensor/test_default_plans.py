@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -134,3 +135,56 @@ def test_a_chosen_batch_changes_no_bit_and_fewer_cycles_pass(target: str) -> Non
     np.testing.assert_array_equal(found["default"], found["single"])
     np.testing.assert_allclose(found["default"].sum(axis=1), 1, rtol=1e-5)
     assert cycles["default"] < cycles["single"]
+
+
+def scaled(x, g):
+    return rms_norm(x, g) * 2.0                # working memory of a sum, as large as a tile
+
+
+def two(x):
+    return np.sum(x, -1), x * 2                # rows that are padded to 32 bytes
+
+
+def best(x):
+    return np.argmax(x, axis=-1)               # several tiles beside the operand
+
+
+def over_rows(x):
+    return np.sum(x, axis=0)                   # fits with another step of the sum alone
+
+
+def turned(x):
+    return x.T * 2                             # copies that lie otherwise
+
+
+def rest(x):
+    return np.floor(x) % 3                     # a remainder in steps
+
+
+def flipped(x):
+    return np.sum(x[:, ::2], axis=-1), np.max(x[:, ::-1], axis=-1)      # an element in 32 bytes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "shapes"), [
+    (scaled, ((2048, 2048), (2048,))), (two, ((7, 500, 3000),)), (best, ((300, 4000),)), (over_rows, ((3000, 70),)),
+    (turned, ((3000, 4096),)), (rest, ((1000, 3000),)), (flipped, ((64, 8192),))])
+def test_the_default_plan_of_a_package_leaves_room_for_what_instructions_need(function: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
+    arrays = dict(zip(signature(function).parameters, (np.ones(shape, np.float32) for shape in shapes), strict=True))
+    made = jit(function)
+    plan = made.plan(**arrays, arch="ascend_910b", target="ascend_npu")
+    program = made.lower(plan, **arrays).compile(target="ascend_npu", arch="ascend_910b")
+    assert program.artifact_dir is not None
+
+
+@pytest.mark.slow
+def test_entries_by_hand_leave_the_other_groups_of_a_package_room() -> None:
+    made = jit(two)
+    arrays = {"x": np.ones((7, 500, 3000), np.float32)}
+    plan = made.plan(**arrays, arch="ascend_910b", target="ascend_npu").but(tiles={"out[1]": {1: 10, 2: 500}})
+    assert made.lower(plan, **arrays).compile(target="ascend_npu", arch="ascend_910b").artifact_dir is not None
+    made, arrays = jit(rest), {"x": np.ones((1000, 3000), np.float32)}
+    wide = made.plan(**arrays, arch="ascend_910b", target="ascend_npu").but(tiles={"out": {0: 20, 1: 1000}})
+    with pytest.raises(PtoError) as caught:       # tiles that a person says stay, and are refused with who needs what
+        made.lower(wide, **arrays).compile(target="ascend_npu", arch="ascend_910b")
+    assert caught.value.code == "K110" and "UB" in str(caught.value)
