@@ -132,6 +132,7 @@ PROGRAMS: dict[str, Method] = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*SCHEDULES, *PROGRAMS])
 def test_what_says_nothing_is_refused_at_the_users_line(program: Program, built: Program, name: str) -> None:
     method = {**SCHEDULES, **PROGRAMS}[name]

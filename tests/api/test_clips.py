@@ -93,7 +93,7 @@ def check_rows(program: Any, x: Tensor, y: Tensor, n: int, **bindings: int) -> N
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_rows_behind_a_symbol_are_untouched(spelling: str, target: str) -> None:
     x, y = arrays()
     program = doubled(SPELLINGS[spelling], x, y, ceildiv(T, 4)).compile(target=target)
@@ -126,6 +126,7 @@ def test_every_block_may_be_short_by_an_element_of_a_tensor(target: str) -> None
     assert np.isnan(y.data[~kept]).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", ["axis", "columns", "transposed", "region", "arrays of a run"])
 def test_axes_columns_and_regions_are_bounded_too(kind: str, target: str) -> None:

@@ -188,6 +188,7 @@ def test_a_loop_up_to_the_largest_integer_ends(target: str) -> None:
     assert Z.data is not None and Z.data[0, 0] == 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @pytest.mark.parametrize("width", [1, 3, 16, 33])
 def test_a_cast_to_an_integer_and_back_loses_the_sign_of_zero(target: str, width: int) -> None:

@@ -161,6 +161,7 @@ def test_an_index_of_the_run_picks_its_element(r: int, c: int) -> None:
     check(pick, {"out": x[r:r + 1, c:c + 1]}, x=x, r=r, c=c, out=np.zeros((1, 1), np.int32))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", [(3, 0), (0, 4), (-1, 0), (0, -1), (2 ** 31 - 1, 2 ** 31 - 1)])
 def test_an_index_of_the_run_outside_is_an_error(place: tuple[int, int]) -> None:
     x = np.arange(12, dtype=np.int32).reshape(3, 4)

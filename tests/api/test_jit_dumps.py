@@ -53,6 +53,7 @@ def test_without_dump_nothing_is_kept(tmp_path: Path) -> None:
         workload.dump(tmp_path)
 
 
+@pytest.mark.slow
 def test_compile_with_dump_writes_the_tensor_level_beside_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     plan = rmsnorm_linear.plan()
@@ -71,6 +72,7 @@ def test_compile_with_dump_writes_the_tensor_level_beside_the_others(monkeypatch
     assert [*(program.artifact_dir / "ir").glob("00_before_*.wsp")]
 
 
+@pytest.mark.slow
 def test_calls_with_dump_write_the_tensor_level(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     dumping = rmsnorm_linear.using(dump=True)

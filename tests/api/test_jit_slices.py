@@ -57,6 +57,7 @@ def draw(*shape: int) -> np.ndarray:
     return np.random.default_rng(shape[0]).integers(-4, 5, shape).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_slices_of_symbols_are_numpys(target: str) -> None:
     plan = sliced.plan().but(tiles={"out[0]": {"0": 2}, "out[1]": {"t": 4}, "out[3]": {"0": 2, "1": 2}})

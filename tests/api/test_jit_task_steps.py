@@ -51,7 +51,7 @@ def check_module(source: str, results: Any, *arrays: Any) -> None:
     np.testing.assert_array_equal(namespace["run"](*arrays), results)
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_entry_changes_the_tasks_and_no_bit(change: str, target: str) -> None:

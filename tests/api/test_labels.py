@@ -128,6 +128,7 @@ def test_a_label_in_json_is_checked(label: str) -> None:
     assert caught.value.code == "W113"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("label", ['a "quote" and \\', "*/ %s {b}", "</script>", "näme ▸"])
 def test_any_printable_text_is_a_label(label: str, tmp_path: Path) -> None:
     program = layers(second=label).dispatch(DispatchPolicy.round_robin(2)).compile().run()

@@ -91,6 +91,7 @@ def place(x: In[Tile[2, 3, F32]], r: Scalar[I32], c: Scalar[I32], out: Out[Tile[
     pto.store(out, b)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("at", [(3, 0), (0, 3), (-1, 0), (0, -1), (2 ** 31 - 1, 0), (-2 ** 31, -2 ** 31)])
 def test_a_part_that_leaves_its_buffer_ends_the_run(at: tuple[int, int]) -> None:
     x = np.ones((2, 3), np.float32)

@@ -46,6 +46,7 @@ def piped(depth: int, window: int, target: str) -> Program:
     return program
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 @pytest.mark.parametrize("window", [1, 64])
 def test_stalls_tell_who_waited_for_the_channel(target: str, window: int) -> None:

@@ -222,6 +222,7 @@ def test_every_body_makes_them(body: str, target: str) -> None:
         assert (y.data[:, :n] == 4).all() and (y.data[:, n:] == 0).all()  # type: ignore[index]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 8), min_size=4, max_size=4), st.integers(0, 9), st.sampled_from(sorted(SIZES)))
 def test_drawn_lengths_equal_numpy(lengths: list[int], t: int, size: str) -> None:

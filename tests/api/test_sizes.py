@@ -64,6 +64,7 @@ def holds(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], n: int, factor: int 
     return bool((y[:n] == factor * x[:n]).all() and (y[n:] == -1).all())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("of", [lambda rows: ceildiv(rows, 4), lambda rows: ceildiv(rows.size, 4), lambda rows: (rows + 3) // 4,
                                 lambda rows: (3 + rows.size) // 4, lambda rows: maximum(0, ceildiv(minimum(rows, 40), 4))],
@@ -177,6 +178,7 @@ def test_a_tensor_is_as_long_as_its_symbol_says(target: str, wraps: bool) -> Non
     assert caught.value.code == "W101"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", ["symbol", "size", "sum"])
 def test_a_run_makes_scratch_as_large_as_its_symbols_say(target: str, kind: str) -> None:

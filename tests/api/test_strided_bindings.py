@@ -42,6 +42,7 @@ STRIDED: dict[str, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_view_takes_strided_rows(form: str, target: str) -> None:

@@ -129,7 +129,7 @@ def kept_secrets() -> list[str]:
     return [os.path.join(parent, name) for parent, _, names in os.walk(cache_root()) for name in names if name == "outside.txt"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("case", HOSTILE)
 def test_what_leads_out_of_a_folder_is_refused(folder: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
     change, message = HOSTILE[case]

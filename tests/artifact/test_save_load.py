@@ -71,6 +71,7 @@ def test_saving_what_was_loaded_gives_the_same_bytes(saved: Path, program: Progr
     assert again == contents(saved)
 
 
+@pytest.mark.slow
 def test_a_loaded_program_runs_as_numpy_says(program: Program) -> None:
     assert (run(program, scale=0.5) == expected(0.5)).all()
     assert (run(program, scale=2.0, rows=3) == expected(2.0, 3)).all()

@@ -82,6 +82,7 @@ def test_specials(library: Library) -> None:
         assert np.array_equal(np.signbit(_apply(library, f"{name}_f32", x[:2])), [False, True]), f"{name}(-0.0)"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_exact_functions_match_numpy_bit_for_bit(library: Library) -> None:
     x = np.concatenate([_samples(65521), np.array(SPECIAL, np.float32), np.arange(-40, 40, dtype=np.float32) / 2])
@@ -95,6 +96,7 @@ def test_exact_functions_match_numpy_bit_for_bit(library: Library) -> None:
         np.testing.assert_array_equal(found[numbers], want[numbers], err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64])
 def test_pairs_of_floats_match_numpy(library: Library, dtype: DType) -> None:

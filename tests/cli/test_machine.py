@@ -92,6 +92,7 @@ def test_what_was_built_is_listed_verified_pruned_and_built_again(cache: Path, t
     assert not list((cache / "artifacts").iterdir()) and not list((cache / "keys").iterdir())
 
 
+@pytest.mark.slow
 def test_doctor_says_what_is_there(tmp_path: Path) -> None:
     ended = command(tmp_path, "doctor", "--json")
     lines = {row[1]: row for row in ended.card["parts"][0]["rows"]}

@@ -33,6 +33,7 @@ def model(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_help_and_version_load_no_command() -> None:
     source = "import sys, json\nfrom pto_wsp.cli.main import main\ntry:\n    main(['{}'])\nexcept SystemExit:\n    pass\n" \
              "print(json.dumps(sorted(sys.modules)))"

@@ -17,7 +17,7 @@ def test_the_table_has_every_example() -> None:
     assert list(CELLS) == [(name, target) for name in EXAMPLES for target in TARGETS]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_cell_says_what_happens(name: str, target: str) -> None:

@@ -36,7 +36,7 @@ def test_reference_gives_the_numbers_of_an_independent_reference(example: Tensor
         example.check(data, given, example.function.reference(**data))
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(49)
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @every_plan
 @every_example

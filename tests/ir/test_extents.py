@@ -102,6 +102,7 @@ def generated(seed: random.Random, depth: int) -> Scalar:
     return Binary(op, lhs, generated(seed, depth - 1))
 
 
+@pytest.mark.slow
 def test_simplification_keeps_values_and_equality() -> None:
     seed = random.Random(3)
     for _ in range(400):

@@ -255,7 +255,7 @@ def test_every_op_is_exact_or_has_a_tolerance() -> None:
     assert {op.name for op in ENTRIES} == EXACT | ADDED_UP | functions | {"rowprod"}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_sums_and_products_are_the_same_in_every_run(dtype: DType) -> None:
     calls = [call for name in ("rowsum", "colmean", "matmul") for op in ENTRIES if op.name == name and dtype in op.dtypes

@@ -178,6 +178,7 @@ def test_a_kernel_alone_means_what_numpy_means(seed: int) -> None:
     assert np.array_equal(case.kernel().run(*case.arrays), case.expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 def test_programs_on_strided_views_mean_what_numpy_means(target: str) -> None:
     compare_with_numpy(range(100, 103 if target == "cpu_sim" else 106), target)

@@ -18,6 +18,7 @@ Change = Callable[[flow.Flow, flow.Flow], tuple[flow.Flow, ...]]
 SEEDS = [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 200))]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_relayout_is_numpys(seed: int) -> None:
     move = generate(seed)

@@ -62,7 +62,7 @@ def test_passes_with_and_without_any_optional_one_keep_the_numbers_of_many(data:
     check_kernel_passes(kernel, data.draw(contexts(kernel)), tuple(step for step in KERNEL_PASSES if step.name != name))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", OPTIONAL)
 @given(st.data())
 @settings(max_examples=4)

@@ -153,6 +153,7 @@ APART = WorkloadRecipe((For(3, False, (For(2, False, (
     TaskCall("put", (1, 1), Spot("whole", 8, 0, (0, 0), (0, 0)), Spot("whole", 0, 0, (2, 0), (0, 2))),)),)),), (), 7)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("schedule", [
     ScheduleRecipe(streams=1), ScheduleRecipe(streams=2, stream_by=3, deps="overlap"),
     ScheduleRecipe(("round robin", 4), streams=1, deps="explicit"),

@@ -74,6 +74,7 @@ def test_any_schedule_adds_in_program_order(recipe: SumRecipe, schedule: Schedul
     check(recipe, schedule, "interp")
 
 
+@pytest.mark.slow
 @given(sum_recipes())
 @settings(max_examples=3)
 def test_both_targets_add_in_program_order(recipe: SumRecipe) -> None:
@@ -87,6 +88,7 @@ def test_both_targets_add_in_program_order_under_any_schedule(recipe: SumRecipe,
     check(recipe, schedule, "interp", "cpu_sim")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loops", LOOPS)
 def test_every_form_of_loop_accumulates(loops: str) -> None:
     check(replace(PLAIN, loops=loops, stores=("whole", "when"), before=True, after=True), ScheduleRecipe(deps="overlap"), "interp")
@@ -94,7 +96,7 @@ def test_every_form_of_loop_accumulates(loops: str) -> None:
 
 @pytest.mark.parametrize("combine", ["sum", "max", "min", "prod"])
 @pytest.mark.parametrize("dtype", [DType.F32, DType.BF16, DType.I8, DType.U16], ids=str)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 def test_what_is_not_stored_changes_nothing(dtype: DType, combine: str) -> None:
     """Not even the sign of a zero, and a number stays below an infinity."""
     for stores in (STORES, ("piece",)):

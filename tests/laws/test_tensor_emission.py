@@ -40,6 +40,7 @@ def difference(case: GeneratedTensors, target: str) -> str | None:
     return None
 
 
+@pytest.mark.slow
 def test_what_is_emitted_gives_the_evaluators_results() -> None:
     ran = 0
     for seed in range(16):

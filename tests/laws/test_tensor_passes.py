@@ -39,6 +39,7 @@ def copies(case: GeneratedTensors) -> list[np.ndarray]:
     return [array.copy() for array in case.arrays]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_pass_keeps_the_results(seed: int) -> None:
     case = generated(seed)

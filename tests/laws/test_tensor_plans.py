@@ -85,7 +85,7 @@ def check_runs(case: GeneratedTensors, seed: int, target: str, *options: dict[st
     return ran
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_plan_cuts_a_function_of_the_same_meaning(seed: int) -> None:
     case = generated(seed, 6)

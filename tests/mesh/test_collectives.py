@@ -37,6 +37,7 @@ def counted(program: Program, w: Workload) -> bool:
     return sent.sum(axis=1).tolist() == [sum(one.bytes_sent(rank) for one in w.collectives) for rank in range(len(sent))]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "direct"])
 @pytest.mark.parametrize("p, root", [(1, 0), (2, 1), (3, 0), (4, 3), (5, 2), (7, 6)])
 def test_a_broadcast_gives_every_rank_the_roots(algorithm: str, p: int, root: int) -> None:

@@ -187,6 +187,7 @@ def package_of(name: str, family: str = "a2a3", runtime: str = RUNTIMES[0]) -> P
 
 
 # In the fast tests one case in three has one of the families with one of the runtimes.
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "family", "runtime"), [
     pytest.param(name, family, runtime, marks=() if at == of == case % 2 and case % 3 == 0 else pytest.mark.slow)
     for case, name in enumerate(CASES) for at, family in enumerate(FAMILIES) for of, runtime in enumerate(RUNTIMES)])

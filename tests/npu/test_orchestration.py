@@ -250,7 +250,7 @@ def orders(value: Workload, program: Program, root: Path, change: Callable[[str]
     return compare_orders(value, submit(root, npu_plan(value), arrays_of(value), change=change).graph, program)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_device_orders_what_cpu_sim_orders(name: str, tmp_path: Path) -> None:
     found = orders(*case(name), tmp_path)
@@ -298,6 +298,7 @@ def test_scalars_come_behind_tensors_by_their_type(tmp_path: Path) -> None:
     assert tasks[2].scalars == (bits[1], 1)           # t
 
 
+@pytest.mark.slow
 def test_a_check_that_fails_is_said_and_nothing_is_submitted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RunFault) as fault:
         outcome = ragged_run(tmp_path, arrays={"lens": np.array([1, 9, 0, 2], np.int32)})[0]

@@ -38,7 +38,7 @@ MUTANTS = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name, file, before, after, problem", MUTANTS, ids=range(len(MUTANTS)))
 def test_a_changed_package_is_caught(name: str, file: str, before: str, after: str, problem: str, tmp_path: Path) -> None:
     """A dropped offset, a wrong direction, another scalar, a core of the other kind, fewer blocks, ..."""

@@ -70,6 +70,7 @@ def far(cycles: int) -> Arch:
 # Two chains of three steps, 7 cycles a hop. On one core 60. Steps along a row: core 0 ends at 10 and 20, core 1 begins at 17, 27 and
 # ends at 27, 37, core 2 begins at 34, 44. Chains on rows of their own: 10 + 7 + 10 + 7 + 10. A column and back: 10, a hop, 10, a hop, 10.
 # Round by number: task k on core k, chain 1 begins on core 3 and steps (1, 0), (1, 1), (1, 2).
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @pytest.mark.parametrize(("grid", "place", "cycles"), [
     ((1, 1), lambda t: (0, 0), 60), ((1, 3), lambda t: (0, t.j), 54), ((2, 3), lambda t: (t.i, t.j), 44), ((2, 3), None, 44),

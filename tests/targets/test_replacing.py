@@ -84,6 +84,7 @@ def was_found(program: Program) -> bool:
 
 # ---- it runs ----
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["cpu_sim", "ascend_npu", "pto"])
 def test_a_function_in_place_of_a_pass_makes_other_code(target: str) -> None:
     w, x, y = made()

@@ -139,6 +139,7 @@ def test_a_strategy_is_a_part_of_what_the_store_knows_a_program_by() -> None:
     assert made.compile("cpu_sim", passes=required("cpu_sim")).artifact_dir == first.artifact_dir
 
 
+@pytest.mark.slow
 def test_dump_and_lower_show_the_passes_that_run() -> None:
     made, _, _ = program()
     compiled = made.compile("cpu_sim", passes="none", dump=True)

@@ -116,6 +116,7 @@ def program(request: pytest.FixtureRequest) -> Program:
     return run(W, request.param)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("overheads", [False, True])
 def test_a_frozen_simulation_takes_the_same_time(program: Program, name: str, overheads: bool) -> None:

@@ -97,7 +97,7 @@ def assert_same(timed: object, other: Program) -> None:
 
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("arch", ["unit", "host_cpu"])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 def test_a_stream_timed_again_has_the_times_of_a_program_compiled_so(program: Program, name: str, arch: str) -> None:
     scheduled = SCHEDULES[name]
     assert_same(program.simulate(scheduled, arch), scheduled.compile(target="interp", arch=arch).run())

@@ -220,6 +220,7 @@ def drawn_trace(n: int, n_executors: int, n_kernels: int = 5, names: Callable[[i
         1, -(-n // 10 ** 5)), n_executors, int(end.max()) if n else 0, homes, None, causes)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("n", "executors"), [(0, 4), (1, 1), (MOST_MARKS, 32), (10 ** 5, 8), (10 ** 6, 72), (10 ** 6, 20_000)])
 def test_a_cell_stays_small_at_any_number_of_tasks(n: int, executors: int) -> None:
     trace = drawn_trace(n, executors)

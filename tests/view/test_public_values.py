@@ -118,6 +118,7 @@ def values() -> list[object]:
     return public_values()
 
 
+@pytest.mark.slow
 def test_the_walk_comes_to_every_shown_kind(values: list[object]) -> None:
     kinds = {type(value).__name__ for value in values}
     assert {"Arch", "Chain", "CheckList", "CriticalPath", "EdgeList", "Edge", "Explanation", "FileText", "Kernel", "Lowered", "Package",

@@ -203,7 +203,7 @@ def kernels(build_all: BuildAll) -> Kernels:
 
 @pytest.mark.parametrize("rows", [16, 5, 1])
 @pytest.mark.parametrize("cols", [100, 64, 3])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 def test_rmsnorm_stages_tails(kernels: Kernels, rows: int, cols: int) -> None:
     check(kernels[rmsnorm], {"x": normal(rows, cols), "out": zeros(rows, cols)}, **CLOSE)
 
@@ -278,6 +278,7 @@ def test_shifted_move_inside_one_tensor(kernels: Kernels) -> None:
     check(kernels[shift], {"t": normal(9, 16)})
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("row", "rows", "guard"), [(0, 4, None), (6, 4, None), (7, 4, 0), (-1, 4, 0), (40, 0, None), (8, 2, None),
                                                     (8, 9, 0), (0, -3, None)])
 def test_guard_of_a_tensor_load(kernels: Kernels, row: int, rows: int, guard: int | None) -> None:

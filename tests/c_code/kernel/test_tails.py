@@ -168,7 +168,7 @@ def kernels(build_all: BuildAll) -> Mapping[Hashable, Built]:
     return build_all(jobs)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("unit_inner", [True, False], ids=["neighbours", "strided"])
 @pytest.mark.parametrize("function, sizes_of", CASES, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_tail_never_leaves_its_valid_part(kernels: Mapping[Hashable, Built], function: Callable[..., None],

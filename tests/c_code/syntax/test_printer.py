@@ -56,6 +56,7 @@ def _value(expr: c.Expr, names: Mapping[str, int]) -> int:
             raise AssertionError(expr)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_printed_expressions_keep_the_structure_of_the_tree(compile_c: Compile, seed: int) -> None:
     rnd = random.Random(seed)

@@ -152,6 +152,7 @@ OPEN: list[tuple[Callable[[Data, Any], object], str]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("body", "why"), PROVED, ids=range(len(PROVED)))
 def test_tasks_with_rows_of_their_own_are_proved_apart(body: Callable[[Data, Any], object], why: str) -> None:
     """The proof lets tasks run without edges; the result stays that of program order."""

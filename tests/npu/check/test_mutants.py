@@ -55,7 +55,7 @@ def test_what_the_passes_make_is_proved(name: str) -> None:
     assert open_ones <= {"pieces lie inside regions"}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_no_flag_and_no_event_can_be_left_out_or_changed(name: str) -> None:
     program = planned(SAMPLES[name])

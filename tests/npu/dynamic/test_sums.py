@@ -55,6 +55,7 @@ def split() -> Workload:
     return case()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A5_FAST)
 def test_a_split_product_is_summed_in_program_order(family: str) -> None:
     graph, _ = run_package(split(), family)

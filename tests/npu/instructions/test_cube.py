@@ -119,6 +119,7 @@ def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return load_batch(tmp_path_factory.mktemp("products"), sources, request.param, cube=True)
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.name)
 def test_product(kernels: dict[str, LoadedKernel], product: Product, request: pytest.FixtureRequest) -> None:
     if product.bias and request.node.callspec.params["kernels"] == "a5":      # a row from L1, which is stored as 16, to one that is not

@@ -213,6 +213,7 @@ def test_originals_run(kernels: dict[str, LoadedKernel]) -> None:
         np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", VECTOR)
 def test_mutant_of_rmsnorm_is_caught(kernels: dict[str, LoadedKernel], name: str) -> None:
     with pytest.raises(RunFault, match=VECTOR[name][1]):

@@ -19,7 +19,7 @@ def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return request.param, load_batch(tmp_path_factory.mktemp("cases"), {name: case.source() for name, case in CASES.items()}, request.param)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_instruction(kernels: tuple[str, dict[str, LoadedKernel]], case: Case) -> None:
     family, loaded = kernels

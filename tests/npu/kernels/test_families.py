@@ -121,7 +121,7 @@ def bands() -> list[Case]:
     return cases
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A5_FAST)
 @pytest.mark.parametrize("cases", [bands, curves, integers, masks, casts, movements, places], ids=lambda cases: cases.__name__[1:])
 def test_a_family_on_the_emulated_core(cases: Callable[[], list[Case]], family: str) -> None:

@@ -115,6 +115,7 @@ SHAPES = [(16, 16, 16), (1, 64, 128), (16, 100, 5), (7, 3, 1), (33, 65, 129), (1
 
 
 # Of large products one dtype each is a fast test.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("dtype", "shape"), [
     pytest.param(dtype, shape, id=f"{dtype}-{shape}", marks=pytest.mark.slow if np.prod(shape) > 1e6 and (at + number) % 4 else ())
     for number, dtype in enumerate(RESULT) for at, shape in enumerate(SHAPES)])

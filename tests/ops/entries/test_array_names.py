@@ -283,7 +283,7 @@ def test_instructions_of_an_npu_give_what_the_interpreter_gives(name: str) -> No
     check(line, numbers(given, (8, 40)), out=(*shape, result), rtol=rtol, atol=rtol)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, 1])
 def test_running_sums_have_one_order_on_every_target(axis: int) -> None:
     """Doubling steps, by hand; numbers of many sizes, so that another order gives other bits."""

@@ -113,6 +113,7 @@ def test_scatter_of_rows_and_of_a_number() -> None:
     assert run(lambda x, i: pto.scatter_add(x, i, 0.5, axis=0), DType.F32, 3, 4, x=X, i=twice)[1].tolist() == [5, 6, 7, 8]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @pytest.mark.parametrize("op", ["gather", "scatter", "scatter_add"])
 @pytest.mark.parametrize("bad", [-1, 4, 2 ** 31 - 1, -2 ** 31])

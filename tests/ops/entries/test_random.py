@@ -56,6 +56,7 @@ def kernel_of(shape: tuple[int, int], seed: object, counter: object) -> Any:
     return draw
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_numbers_are_those_of_the_definition(seed: int) -> None:
     for shape, counter in (((1, 1), 0), ((3, 7), 1), ((4, 8), -1), ((5, 2), 1 << 63)):

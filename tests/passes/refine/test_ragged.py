@@ -39,6 +39,7 @@ def test_an_output_that_a_task_clips_is_ragged(clipped: bool, expected: tuple[st
     assert ("rows of y may be fewer" in print_plan(plan)) == clipped
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [48, 33, 5])
 def test_rows_behind_a_clipped_output_stay(rows: int) -> None:
     x = np.arange(rows * 8, dtype=np.float32).reshape(rows, 8)

@@ -195,6 +195,7 @@ def groups(made: PlannedFunction) -> tuple[str, ...]:
     return tuple(cost.name for cost in made.plan.costs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arch", ["unit", "ascend_910b"])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_tasks_on_tiles_give_the_numbers_of_the_function(program: Callable[[], tuple[t.TensorFunction, list[Any]]], arch: str) -> None:
@@ -240,6 +241,7 @@ HAND: Mapping[str, tuple[Callable[[], tuple[t.TensorFunction, list[Any]]], Mappi
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("key", HAND)
 def test_an_entry_by_hand_changes_the_tasks_and_not_the_numbers(key: str) -> None:
     program, hand = HAND[key]

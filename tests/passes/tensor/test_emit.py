@@ -232,6 +232,7 @@ CASES: list[tuple[Callable[..., object], Callable[[], list[Any]]]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("function", "arguments"), CASES, ids=[function.__name__ for function, _ in CASES])
 def test_a_module_gives_what_the_function_means(function: Callable[..., object], arguments: Callable[[], list[Any]]) -> None:
     arrays = arguments()

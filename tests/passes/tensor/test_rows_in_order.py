@@ -46,6 +46,7 @@ def test_the_rows_of_each_number_are_a_stretch() -> None:
     assert "each.placed.reshape" in text and "each.at[" not in text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 @pytest.mark.parametrize("t", [1, 37])
 def test_results_are_those_of_numpy(target: str, t: int) -> None:

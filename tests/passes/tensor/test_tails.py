@@ -139,6 +139,7 @@ ROWS: dict[str, Program] = {
 WITHOUT_FILL = ("rowmean of a load", "cumsum", "argmax of equal numbers", "argmax of the lowest")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ROWS)
 def test_what_is_emitted_gives_the_results_of_kept_lanes(name: str) -> None:
     function, arrays = program(name)
@@ -146,6 +147,7 @@ def test_what_is_emitted_gives_the_results_of_kept_lanes(name: str) -> None:
     np.testing.assert_array_equal(emitted(function, arrays), wanted)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in WITHOUT_FILL])
 def test_a_mutant_without_the_fill_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(op_text, "masked", lambda writer, value, dim, fill: value)

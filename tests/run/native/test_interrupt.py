@@ -78,6 +78,7 @@ def inc(y: InOut[Tile[1, 4, I64]]) -> None:
     pto.store(y, y + 1)
 
 
+@pytest.mark.sampled(2)
 @TARGETS
 @WAYS
 def test_a_loop_that_makes_no_tasks_ends(target: str, wait: Wait) -> None:
@@ -100,6 +101,7 @@ def test_a_loop_that_makes_no_tasks_ends(target: str, wait: Wait) -> None:
     assert sum(executor.tasks for executor in program.stats.executors) == 2
 
 
+@pytest.mark.sampled(2)
 @TARGETS
 @WAYS
 def test_a_loop_in_a_kernel_ends(target: str, wait: Wait) -> None:
@@ -150,6 +152,7 @@ def test_a_loop_in_a_sanitized_kernel_ends_without_a_finding(target: str) -> Non
     assert out.data.tolist() == [[2] * 4]
 
 
+@pytest.mark.sampled(3)
 @TARGETS
 @WAYS
 def test_a_process_that_sends_nothing_ends(target: str, wait: Wait) -> None:

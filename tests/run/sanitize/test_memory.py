@@ -143,6 +143,7 @@ def test_an_index_that_nobody_wrote_is_named_before_its_guard() -> None:
     assert error.code == "R202" and "depends on row 3, column 0 of `at`" in error.message
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("value", [-1, 0x3a3a3a3a, 0x33333333, 0])
 def test_a_value_that_looks_like_a_pattern_counts_as_written(value: int) -> None:
     T = Tensor.empty((1, 4), I32, name="T")
@@ -248,6 +249,7 @@ def test_a_body_that_stays_in_its_regions_is_no_fault() -> None:
     assert program.sanitized is not None and program.sanitized.unwatched == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("bounds", "at"), [
     ((0, "", 0, " + 1"), "row 0, column 2"),          # into the gap between two rows
     ((0, " + 1", 0, ""), "row 1, column 4"),          # below

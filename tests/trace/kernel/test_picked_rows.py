@@ -60,6 +60,7 @@ def test_an_index_that_is_not_valid_is_not_looked_at(target: str) -> None:
     assert (y == -1).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("n, col, row, said", [
     (2, 0, 10, ["expected: 0 .. 9", "found:    10, at row 1 and column 0 of the index"]),
@@ -85,6 +86,7 @@ def add(rows: In[Tile[4, 1, I64]], value: In[Tile[4, 3, F32]], n: Scalar[I32], o
     pto.scatter_add(out, rows, 100, cols=1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
 def test_scatter_writes_rows_and_scatter_add_adds_them(turned: bool, target: str) -> None:

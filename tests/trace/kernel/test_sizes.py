@@ -46,6 +46,7 @@ def tiled(rows: int) -> tuple[Workload, Tensor]:
     return scaled(), y
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [1, 16, 33, 70])
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 def test_one_kernel_serves_every_tile_size(rows: int, target: str) -> None:

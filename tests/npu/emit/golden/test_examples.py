@@ -123,6 +123,7 @@ def test_example_is_computed_as_interp_does(name: str) -> None:
                                        err_msg=slot.ref.shown)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_inputs_of_an_example_give_finite_outputs(name: str) -> None:
     """Drivers compare with np.allclose, to which NaN equals nothing."""
