@@ -22,7 +22,7 @@ from tests.benchmarks.mesh import mpirun
 from tests.examples.test_over_ranks import SCRIPTS, load
 
 RANKS = (1, 2, 4)
-TIMES = {"mesh_heads": 256, "mesh_moe": 256, "mesh_pipeline": 1024, "mesh_ring_attention": 16, "mesh_swiglu": 256}     # tens of ms
+TIMES = {"mesh_heads": 256, "mesh_moe": 256, "mesh_pipeline": 64, "mesh_ring_attention": 16, "mesh_swiglu": 256}     # ms; more layers underflow
 ROUNDS = 9
 
 
