@@ -201,7 +201,8 @@ def _refuse_unwritten(slots: tuple[TensorSlot, ...], fresh: Mapping[int, Span]) 
 def unwritten(tensor: TensorRef, span: Span) -> PtoError:
     """Return the error for a Tensor.empty that a body makes at `span` and that tasks only read."""
     return WorkloadStructureError(f"`{tensor.shown}` is read and no task writes it", span,
-                                  help="a Tensor.empty made in a body holds nothing before a task has written it there")
+                                  help="a Tensor.empty made in a body holds nothing before a task has written it there; "
+                                       "Tensor(array) has contents")
 
 
 def _refuse_changing_sizes(workload: wl.Workload, slots: tuple[TensorSlot, ...]) -> None:

@@ -29,4 +29,4 @@ def mistake() -> None:
 #      |
 #   18 |     scratch = Tensor.empty((16, 128), DType.F32)
 #      |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = help:     a Tensor.empty made in a body holds nothing before a task has written it there
+#    = help:     a Tensor.empty made in a body holds nothing before a task has written it there; Tensor(array) has contents
