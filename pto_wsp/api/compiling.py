@@ -85,7 +85,7 @@ def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedul
             compiled = over_mpi.compile_together(peers, name, compile_here)
         wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in compiled.plan.tensors]
         raise_all([unwritten(slot.ref, tensor.made_at) for tensor, slot in zip(wrapped, compiled.plan.tensors, strict=True)
-                   if tensor is not None and tensor.made_at is not None and (slot.reads or slot.scalars) and not slot.writes])
+                   if tensor is not None and tensor.made_at is not None and slot.only_read])
         if ranks is not None:
             compiled = over_mpi.for_rank(compiled, wrapped, peers, ranks)
     if ranks is not None:

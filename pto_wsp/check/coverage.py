@@ -72,9 +72,9 @@ class _WrittenBox:
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """A read of elements without a proof that they were written: the array's name, the line that makes it, and the line of the read.
+    """A read of elements that are not proved to be written. `name`: of the array; `made`: the line that makes the array.
 
-    `read` None: the function returns it.
+    `read`: the line of the read, None where the function returns the array.
     """
 
     name: str

@@ -28,7 +28,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.channels import Stuck, Wait, recorder_of
 from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Loop, Pipeline, Receive, RecordEvent, Send, children, communicates, walk
 from pto_wsp.ir.flow import Sequence as PlanSequence
-from pto_wsp.ir.plan import Item, PlanCommunication, PlanPipeline, PlanProcess, Submit, TaskPlan
+from pto_wsp.ir.plan import Item, PlanCommunication, PlanPipeline, PlanProcess, TaskPlan
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.source import UNKNOWN, Span
 
@@ -161,7 +161,7 @@ def _links(plan: TaskPlan) -> Iterator[Finding]:
     routes, check = plan.rules.routes, "deadlock of links"
     if routes is None or not routes.buffers:
         return
-    ahead: dict[tuple[int, int], dict[tuple[int, int], Submit]] = {}
+    ahead: dict[tuple[int, int], set[tuple[int, int]]] = {}
     later = "copies are simulated before each run"
     try:
         for task, values, _ in tasks_of_ranks(plan):
@@ -172,7 +172,7 @@ def _links(plan: TaskPlan) -> Iterator[Finding]:
                 yield Finding(check, Verdict.NOT_PROVED, f"a run says between which ranks {task.span.short} copies; {later}")
                 return
             for before, behind in pairwise(routes.between(int(source), int(target))):
-                ahead.setdefault(before, {}).setdefault(behind, task)
+                ahead.setdefault(before, set()).add(behind)
     except BeyondSteps:
         yield Finding(check, Verdict.NOT_PROVED, f"there are too many copies to look at; {later}")
         return
@@ -187,9 +187,9 @@ def _links(plan: TaskPlan) -> Iterator[Finding]:
 _SHOWN_LINKS = 4
 
 
-def _circle_of_links(ahead: Mapping[tuple[int, int], Mapping[tuple[int, int], object]]) -> list[tuple[int, int]] | None:
+def _circle_of_links(ahead: Mapping[tuple[int, int], set[tuple[int, int]]]) -> list[tuple[int, int]] | None:
     """Return links that follow each other in a circle; None if taking away links without one ahead leaves none."""
-    left = {link: set(links) for link, links in ahead.items()}
+    left = dict(ahead)
     while ends := [link for link, links in left.items() if not links & left.keys()]:
         for link in ends:
             del left[link]

@@ -70,7 +70,7 @@ class CarriedValueError(PtoError):
 
 
 class CapacityError(PtoError):
-    """`kernel`: its name, "" where nobody counted bytes; `memory`: the on-chip memory, and the bytes that it has and would need."""
+    """`kernel`: the name of the kernel, "" where no bytes are counted; `memory`: the on-chip memory that is too small."""
 
     code = "K110"
     kernel: str = ""

@@ -101,7 +101,7 @@ class Routes:
     buffers: int
 
     def between(self, source: int, target: int) -> tuple[tuple[int, int], ...]:
-        """Return the links between two ranks: the rank that a link leaves (from a switch: that it leads to), and its number there."""
+        """Return the route between two ranks, each link as (rank, number). `rank`: at the start of the link, behind a switch at its end."""
         if not self.axes:
             return () if source == target else ((source, 0), (target, 1))
         found, at, below = [], source, math.prod(self.axes)

@@ -69,6 +69,11 @@ class TensorSlot:
     kept: bool = False
     fixed: tuple[FixedExtent, ...] = ()
 
+    @property
+    def only_read(self) -> bool:
+        """Whether tasks or the orchestrator read the tensor, and no task writes the tensor."""
+        return (self.reads or self.scalars) and not self.writes
+
     def is_between_tasks(self, intermediates: Set[int]) -> bool:
         """Tell whether tasks both write and read the tensor. A tensor without readers is a result; a tensor without writers is an input."""
         return self.fresh or (self.ref.id in intermediates and (self.reads or self.scalars) and self.writes)

@@ -194,8 +194,7 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item | No
 
 
 def _refuse_unwritten(slots: tuple[TensorSlot, ...], fresh: Mapping[int, Span]) -> None:
-    raise_all([unwritten(slots[number].ref, span) for number, span in fresh.items()
-               if (slots[number].reads or slots[number].scalars) and not slots[number].writes])
+    raise_all([unwritten(slots[number].ref, span) for number, span in fresh.items() if slots[number].only_read])
 
 
 def unwritten(tensor: TensorRef, span: Span) -> PtoError:

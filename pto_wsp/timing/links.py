@@ -17,6 +17,7 @@ from pto_wsp.run.record import RecordColumns
 from pto_wsp.run.simulator import Recorder, SimulationStuck, TaskTimes
 from pto_wsp.source import here
 from pto_wsp.timing.columns import RecordedTasks, evaluate_columns
+from pto_wsp.wording import counted
 
 
 def bytes_sent(tasks: RecordedTasks, plan: TaskPlan) -> np.ndarray[Any, Any]:
@@ -120,9 +121,8 @@ def stuck_links(plan: TaskPlan, columns: RecordColumns, raw: Any, times: TaskTim
 
     notes = [line(link) for link in circle]
     hidden = len(notes) - _SHOWN
-    buffers = f"{rules.routes.buffers} buffer{'s' * (rules.routes.buffers != 1)}"
     return DeadlockError(f"copies wait for each other: {len(circle)} links in a circle are full", names.span_of(first),
-                         expected="links that drain", found=f"{buffers} at the far end of each link",
+                         expected="links that drain", found=f"{counted(rules.routes.buffers, 'buffer')} at the far end of each link",
                          notes=(*notes[:_SHOWN], *((f"… and {hidden} more links",) if hidden > 0 else ()),
                                 "each waits for the link of the line below, the last one for the first"),
                          help=(f"{enough} buffers are enough here: arch.with_links(buffers={enough})" if enough is not None else

@@ -75,7 +75,7 @@ static void end_copies(pto_worker *worker, int64_t n)
     }
 }
 
-/* Run one task that was handed over, the first of them: all ranks run theirs in about one order, so that copies find each other. */
+/* Run the first ready task of this rank. All ranks run their tasks in about the same order, so that both sides of a copy are ready. */
 static bool run_one(pto_worker *worker)
 {
     pto_pool *pool = worker->pool;

@@ -14,7 +14,7 @@
 
 int64_t pto_sim_n_links(const pto_sim_options *options, int64_t source, int64_t target);       /* of a route; 0: they are one rank */
 int64_t pto_sim_first_link(const pto_sim_options *options, int64_t source, int64_t target);    /* its queue; they are not one rank */
-/* The queue of the link behind the one that is given on the way to a rank; -1: that one leads there. */
+/* The queue of the link behind `link` on the route to rank `target`; -1: `link` leads to `target`. */
 int64_t pto_sim_next_link(const pto_sim_options *options, int64_t link, int64_t target);
 
 #pragma GCC visibility pop

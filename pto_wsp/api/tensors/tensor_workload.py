@@ -42,7 +42,7 @@ class TensorWorkload(Workload):
     @classmethod
     def of(cls, workload: Workload, source: str, plan: TilePlan, checks: CheckList, steps_again: Callable[[], tuple[PassRun, ...]],
            steps: tuple[PassRun, ...] = ()) -> TensorWorkload:
-        """Return a workload that keeps its source text, its plan, and the verdicts on its writes.
+        """Return a workload together with its source text, its plan, and the verdicts on the writes of its tasks.
 
         `steps_again`: runs the passes of the tensor level once more, for `compile(dump=True)`.
         """

@@ -255,7 +255,7 @@ def _common_repeats(before: Path, after: Path) -> tuple[PlanLoop | PlanConsume, 
 
 
 def _iteration_key(network: TokenNetwork, consumer: PlanConsume) -> tuple[Hop, ...] | None:
-    """Return the loops that tell one iteration of a consumer from another: those around the send of its token, and so on from there."""
+    """Return the loops that tell iterations of a consumer apart: loops around the send of its token, then around earlier sends."""
     hops: list[Hop] = []
     pending, seen = [consumer], {consumer.channel}
     while pending:

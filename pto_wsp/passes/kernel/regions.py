@@ -69,7 +69,9 @@ def is_row_local(stmt: k.Compute) -> bool:
 
 
 def _movements_first(body: tuple[k.Stmt, ...]) -> tuple[k.Stmt, ...]:
-    """Return a body in which each movement of a row or a column follows what makes its operands, so that it parts no loops over rows.
+    """Return a body in which each movement of a row or a column directly follows the statements that make its operands.
+
+    A movement between two loops over rows would keep the loops apart:
 
         %2 = matmul %0, %1               %4 = reshape %3
         rows 64: %5 = exp %2             %2 = matmul %0, %1

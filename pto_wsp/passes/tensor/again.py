@@ -18,7 +18,7 @@ from pto_wsp.errors import PlanConflictError
 from pto_wsp.ir import flow
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Item, Make, Put, TensorFunction
 from pto_wsp.passes.tensor.axes import defined_by, statements_of
-from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, highest_id, made_by, users_of, with_views
+from pto_wsp.passes.tensor.effects import Effects, effects_of, fresh_ids, group_name, made_by, users_of, with_views
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_entries import match_of
 
@@ -40,7 +40,7 @@ class _Again:
     def __init__(self, function: TensorFunction, names: frozenset[str]) -> None:
         self._names = names
         self._users = users_of(function)
-        self._next = highest_id(function)
+        self._ids = fresh_ids(function)
 
     def body(self, body: Body) -> Body:
         """Return a body, those inside included."""
@@ -84,15 +84,11 @@ class _Again:
                 if any(effects_of(one).reads & between.writes for one in own):
                     raise PlanConflictError(f"`{value.name}` cannot be computed again: what it reads is written meanwhile", span,
                                             found=f'keep={{{value.name!r}: "again"}}')
-                started[name] = {one: replace(array, id=self._fresh()) for one, array in defined.items()}
+                started[name] = {one: replace(array, id=next(self._ids)) for one, array in defined.items()}
                 made.extend(self._clone(one, started[name], name) for one in own)
             between |= effects_of(item)
             made.append(self._clone(item, started[name], name) if item in readers.get(name, ()) else item)
         return made
-
-    def _fresh(self) -> int:
-        self._next += 1
-        return self._next
 
     def _clone(self, item: Item, arrays: dict[int, Array], group: str) -> Item:
         def view(one: ArrayView) -> ArrayView:

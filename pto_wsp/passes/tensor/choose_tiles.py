@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from pto_wsp.arch.model import Arch
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, SymbolRef, ceil_div, sub
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, views_read
@@ -104,7 +105,7 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
             plan = plan.with_choice("tiles", name, names[axis], tiles[names[axis]], reason)
     whole = tuple(names[axis] for axis in group.whole if axis != costs.walked and group.axes.extent(axis) != Const(1))
     if may_batch and all(tiles[axis.name] >= axis.extent for axis in costs.axes if axis.summed):
-        plan, chosen = _batched(plan, name, costs, chosen, repeats, context)
+        plan, chosen = _batched(plan, name, costs, chosen, repeats, arch)
     plan = plan.with_cost(GroupCost(name, tuple(dict.fromkeys(op.op for op in costs.ops if op.op != COPY)), ranking.unit, whole,
                                     chosen.n_tasks, chosen.cycles))
     if costs.walked is not None and said_of(plan, "inner", name, group, costs.walked) is None:
@@ -132,15 +133,15 @@ def _may_batch(name: str, group: KernelGroup, plan: TilePlan, context: TensorCon
 
 
 def _batched(plan: TilePlan, name: str, costs: DescribedGroup, single: TileChoice, repeats: int,
-             context: TensorContext) -> tuple[TilePlan, TileChoice]:
-    """Return the plan with the tiles a task that cost least, where that is more than one, and what all tasks cost then.
+             arch: Arch) -> tuple[TilePlan, TileChoice]:
+    """Return the plan with the number of tiles a task that costs least, if the number is above 1, and the choice with its costs.
 
-    No executor is left idle for that.
+    Numbers that leave an executor without a task are not tried.
     """
     axes = [replace(axis, given=single.tiles[axis.name]) for axis in costs.axes]
     found = {1: single}
     for batch in _BATCHES:
-        ranking = rank_tiles(axes, costs.values, costs.ops, context.arch_of_tiles(name), most=1, repeats=repeats, batch=batch)
+        ranking = rank_tiles(axes, costs.values, costs.ops, arch, most=1, repeats=repeats, batch=batch)
         if ranking.chosen is None or ranking.chosen.n_tasks < ranking.executors or ranking.chosen.n_tasks == found[batch // 2].n_tasks:
             break
         found[batch] = ranking.chosen

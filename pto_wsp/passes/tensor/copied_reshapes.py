@@ -33,7 +33,7 @@ from pto_wsp.ir.tensor_function import (
     arrays_defined,
 )
 from pto_wsp.ir.view import Pick
-from pto_wsp.passes.tensor.effects import highest_id, with_views
+from pto_wsp.passes.tensor.effects import fresh_ids, with_views
 from pto_wsp.passes.tensor.flatten import may_be_given, split_into
 from pto_wsp.source import Span
 
@@ -72,12 +72,8 @@ def common_parts(one: Extents, other: Extents) -> Extents | None:
 
 class _Copying:
     def __init__(self, function: TensorFunction) -> None:
-        self._next = highest_id(function)
+        self._ids = fresh_ids(function)
         self._names = Names()
-
-    def _fresh(self) -> int:
-        self._next += 1
-        return self._next
 
     def body(self, body: Body) -> Body:
         items: list[Item] = []
@@ -109,19 +105,19 @@ class _Copying:
 
     def _copied(self, view: ArrayView, leaf: Statement, items: list[Item]) -> ArrayView:
         """Return an array of its own with what a view has."""
-        copy = Array(self._fresh(), self._names.take(_name_of(leaf, "part")), view.shape, view.dtype)
+        copy = Array(next(self._ids), self._names.take(_name_of(leaf, "part")), view.shape, view.dtype)
         items += [flow.Do(Make(copy, None, leaf.span)), flow.Do(Put(ArrayView(copy), view, span=leaf.span))]
         return ArrayView(copy)
 
     def _refolded(self, source: ArrayView, shape: Extents, parts: Extents, span: Span, items: list[Item]) -> ArrayView:
         """Return an array of another shape with the elements of `source`, copied in blocks of `parts`."""
-        copy = Array(self._fresh(), self._names.take(f"{source.array.name}.reshaped"), shape, source.dtype)
+        copy = Array(next(self._ids), self._names.take(f"{source.array.name}.reshaped"), shape, source.dtype)
         items.append(flow.Do(Make(copy, None, span)))
         to, of = ArrayView(copy).then(Refold(parts)), source.then(Refold(parts))
         n_picked = max((_picked(parts, whole) for whole in (shape, source.array.shape)), default=0)
         loops: list[tuple[Var, Scalar]] = []
         for extent in parts[:n_picked]:
-            var = Var(f"{source.array.name}_{len(loops)}", self._fresh())
+            var = Var(f"{source.array.name}_{len(loops)}", next(self._ids))
             to, of = to.then(Pick(0, var)), of.then(Pick(0, var))
             loops.append((var, extent))
         item: Item = flow.Do(Put(to, of, span=span))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import count
 
 from pto_wsp.ir import flow, scalar
 from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var
@@ -181,6 +182,11 @@ def highest_id(function: TensorFunction) -> int:
         if isinstance(item, flow.Do):
             ids.extend(array.id for array in arrays_defined(item.leaf))
     return max(ids)
+
+
+def fresh_ids(function: TensorFunction) -> Iterator[int]:
+    """Return an iterator over the ids, in ascending order, that no array and no loop variable of a function has."""
+    return count(highest_id(function) + 1)
 
 
 def group_name(item: Item) -> str:

@@ -119,7 +119,7 @@ class EmittedModule:
 
 
 def _with_layout(tensor: Tensor, declared: Tensor, mesh: Mesh | None) -> Tensor:
-    """Return a tensor that is given for one of a function over ranks; one that says nothing of ranks gets the layout.
+    """Return the tensor to bind for a declared tensor of a function over ranks: a given tensor without a layout gets the declared layout.
 
     Raises: M101 for another layout.
     """

@@ -72,7 +72,7 @@ class GroupFacts:
     _statements: dict[int, StatementFacts] = field(default_factory=dict, compare=False, repr=False)      # by Python id, kept alive inside
 
     def of(self, statement: Statement) -> StatementFacts:
-        """Return what a statement reads and makes, which is found once: a statement is looked at with each group that it may join."""
+        """Return the facts of a statement. They are kept: a statement is tried in several groups."""
         known = self._statements.get(id(statement))
         if known is None:
             written = (statement.target,) if isinstance(statement, Put) else ()
@@ -83,7 +83,7 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatementFacts:
-    """The views that a statement reads and writes, the arrays that it makes, and the arrays of which its scalars read elements."""
+    """The facts of one statement. `reads`, `writes`: views; `makes`: arrays; `elements`: ids of arrays whose elements its scalars are."""
 
     statement: Statement
     reads: tuple[ArrayView, ...]

@@ -15,7 +15,7 @@ from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, substitute
 from pto_wsp.ir.tensor_function import Array, ArrayStep, ArrayView, Insert, Item, Make, Put, Statement, TensorFunction, arrays_defined
 from pto_wsp.ir.view import Pick
-from pto_wsp.passes.tensor.effects import highest_id, with_views
+from pto_wsp.passes.tensor.effects import fresh_ids, with_views
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
 
@@ -33,15 +33,14 @@ def with_own_results(function: TensorFunction, of_state: bool = False) -> Tensor
     taken: set[int] = set()
     results: list[ArrayView] = []
     items: list[Item] = list(function.body.items)
-    next_id, names = highest_id(function), Names()
+    ids, names = fresh_ids(function), Names()
     for view in function.results:
         array = view.array
         if array.id in body - taken and _reshapes_only(view) and (not of_state or not view.steps or array.id in state):
             taken.add(array.id)
             results.append(view)
             continue
-        next_id += 1
-        copy = Array(next_id, names.take(f"{array.name}.copy"), view.shape, array.dtype)
+        copy = Array(next(ids), names.take(f"{array.name}.copy"), view.shape, array.dtype)
         items += [flow.Do(Make(copy, None, function.span)), flow.Do(Put(ArrayView(copy), view, span=function.span))]
         results.append(ArrayView(copy))
     return replace(function, body=replace(function.body, items=tuple(items)), results=tuple(results))

@@ -18,7 +18,7 @@ from pto_wsp.ir.extents import same
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Item, Make, Put, Statement, TensorFunction, views_read
 from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
-from pto_wsp.passes.tensor.effects import elements_in, highest_id, scalars_of, with_views
+from pto_wsp.passes.tensor.effects import elements_in, fresh_ids, scalars_of, with_views
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 
 
@@ -45,7 +45,7 @@ class _OrderedRows:
 
     def __init__(self, function: TensorFunction, places: dict[int, Apply]) -> None:
         self._places = places
-        self._next = highest_id(function) + 1
+        self._ids = fresh_ids(function)
         self._by_element = _read_by_element(function)
         self.taken: dict[int, Array] = {}      # by id of state: the value that holds its rows in their places
         self._ranks: dict[int, Array] = {}     # by id of places
@@ -88,14 +88,10 @@ class _OrderedRows:
     def _take(self, state: Array, index: Apply) -> Item:
         places = index.results[0]
         if places.id not in self._ranks:
-            self._ranks[places.id] = replace(places, id=self._fresh(), name=f"{places.name}.ranks")
-        self.taken[state.id] = replace(state, id=self._fresh(), name=f"{state.name}.placed")
+            self._ranks[places.id] = replace(places, id=next(self._ids), name=f"{places.name}.ranks")
+        self.taken[state.id] = replace(state, id=next(self._ids), name=f"{state.name}.placed")
         views = ArrayView(state), ArrayView(self._ranks[places.id])
         return flow.Do(Apply(TAKE, views, (self.taken[state.id],), span=index.span))
-
-    def _fresh(self) -> int:
-        self._next += 1
-        return self._next - 1
 
     def read(self, view: ArrayView) -> ArrayView:
         """Return a view that is read, of the rows in their places."""

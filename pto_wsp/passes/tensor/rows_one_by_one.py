@@ -18,7 +18,7 @@ from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, BodyNote, 
 from pto_wsp.ir.view import Pick
 from pto_wsp.ops.entries import elementwise
 from pto_wsp.passes.tensor.axes import TAKE
-from pto_wsp.passes.tensor.effects import highest_id
+from pto_wsp.passes.tensor.effects import fresh_ids
 
 
 def with_rows_one_by_one(function: TensorFunction) -> Body:
@@ -28,12 +28,8 @@ def with_rows_one_by_one(function: TensorFunction) -> Body:
 
 class _Unrolling:
     def __init__(self, function: TensorFunction) -> None:
-        self._next = highest_id(function)
+        self._ids = fresh_ids(function)
         self._names = Names()
-
-    def _fresh(self) -> int:
-        self._next += 1
-        return self._next
 
     def body(self, body: Body) -> Body:
         items: list[Item] = []
@@ -65,7 +61,7 @@ class _Unrolling:
                         row_value = row_value.then(Pick(0, along))
                 put: list[Item] = []
                 if leaf.add:
-                    total = Array(self._fresh(), self._names.take(f"{target.array.name}.row"), place.shape, target.dtype)
+                    total = Array(next(self._ids), self._names.take(f"{target.array.name}.row"), place.shape, target.dtype)
                     put.append(flow.Do(Apply(elementwise.add.name, (place, row_value), (total,), span=leaf.span)))
                     row_value = ArrayView(total)
                 put.append(flow.Do(Put(place, row_value, span=leaf.span)))
@@ -78,12 +74,12 @@ class _Unrolling:
         """Return an array of the entries of a table, and the items that make the array."""
         if not table.steps:
             return table.array, []
-        copy = Array(self._fresh(), self._names.take(f"{table.array.name}.entries"), table.shape, table.dtype)
+        copy = Array(next(self._ids), self._names.take(f"{table.array.name}.entries"), table.shape, table.dtype)
         return copy, [flow.Do(Make(copy, None, leaf.span)), flow.Do(Put(ArrayView(copy), table, span=leaf.span))]
 
     def _loops(self, entries: Array) -> tuple[list[tuple[Var, Scalar]], tuple[Scalar, ...]]:
         """Return a loop variable for each dimension of the entries, with the extent, and the index that the variables are."""
-        loops = [(Var(f"{entries.name}_{k}", self._fresh()), extent) for k, extent in enumerate(entries.shape)]
+        loops = [(Var(f"{entries.name}_{k}", next(self._ids)), extent) for k, extent in enumerate(entries.shape)]
         return loops, tuple(var for var, _ in loops)
 
     def _looped(self, loops: list[tuple[Var, Scalar]], item: Item, ordered: bool, leaf: Statement) -> Item:

@@ -47,8 +47,8 @@ from pto_wsp.passes.tensor.effects import (
     Effects,
     effects_of,
     elements_in,
+    fresh_ids,
     group_name,
-    highest_id,
     made_by,
     scalars_of,
     views_of,
@@ -116,14 +116,10 @@ class _Sharing:
     def __init__(self, function: TensorFunction, plan: TilePlan, context: TensorContext) -> None:
         self.plan = plan
         self._sizes = context.sizes
-        self._next = highest_id(function)
+        self._ids = fresh_ids(function)
         self._effects: list[Effects] = []          # of the items of the body at hand
         self._results = {view.array.id for view in function.results}
         self._uses = _uses_of(function)
-
-    def _fresh(self) -> int:
-        self._next += 1
-        return self._next
 
     def shared(self, body: Body) -> Body:
         """Return a body in which kernels share loops; the bodies inside included."""
@@ -206,15 +202,15 @@ class _Sharing:
         """Return the loop that the nests of a group share, with the scratch in its body."""
         size, extent = group.size, group.extent
         name = next(var.name for var, its in group.blocks.values() if its == size)
-        iteration = Var(name, self._fresh())
+        iteration = Var(name, next(self._ids))
         exact = isinstance(extent, Const) and int(extent.value) % size == 0
         here = Const(size) if exact else minimum(Const(size), sub(extent, mul(iteration, Const(size))))
-        scratch = {one: replace(array, id=self._fresh(), shape=(*array.shape[:dim], here, *array.shape[dim + 1:]))
+        scratch = {one: replace(array, id=next(self._ids), shape=(*array.shape[:dim], here, *array.shape[dim + 1:]))
                    for one, (array, dim) in group.scratch.items()}
         inside: list[Item] = [flow.Do(replace(makes[one], array=array)) for one, array in scratch.items()]
         for place in sorted(group.blocks):
             var, own = group.blocks[place]
-            inner = Var(f"{var.name.removesuffix('_i')}_in", self._fresh())
+            inner = Var(f"{var.name.removesuffix('_i')}_in", next(self._ids))
 
             def local(view: ArrayView, var: Var = var, own: int = own, inner: Var = inner) -> ArrayView:
                 if view.array.id not in scratch:
