@@ -117,7 +117,7 @@ def load_runtime() -> Runtime:
 def runtime_of(root: str, machine: str) -> Runtime:
     """Return the runtime library of a store for a machine; a process opens it once. Raises as `load_runtime` does."""
     del root      # part of the cache key: another store has its own library
-    key = hashlib.sha256(f"runtime\n{source_digests().csrc}\n{machine}".encode()).hexdigest()
+    key = hashlib.sha256(f"runtime and interface\n{source_digests().csrc}\n{machine}".encode()).hexdigest()
     folder, manifest = lookup(key, _RUNTIME, RuntimeManifest) or publish(key, _RUNTIME, RuntimeManifest, _fill_runtime)
     shipped = wheel_data(PARSED_ABI)
     ffi = read_abi((folder / PARSED_ABI if shipped is None else shipped).read_bytes())
@@ -129,15 +129,14 @@ def runtime_of(root: str, machine: str) -> Runtime:
 
 
 def _fill_runtime(root: Path) -> RuntimeManifest:
-    """Build the runtime library in an empty folder, with the parsed interface beside it unless a wheel ships one."""
+    """Build the runtime library in an empty folder, with the parsed interface beside it: a wheel and a checkout share what is stored."""
     csrc = csrc_dir()
     sources = [str(path) for path in sorted((csrc / "src").glob("*/*.c"))]
     flags = (*compile_flags(portable=False), _SAME_NUMBERS, "-pthread", f"-I{csrc / 'include'}", f"-ffile-prefix-map={csrc}=csrc")
     compile_library(find_toolchain(), flags, sources, _LIBRARY, root, what="the runtime library")
     shipped = wheel_data(PARSED_ABI)
     parsed = parse_abi(abi_text(csrc)) if shipped is None else shipped.read_text(encoding="ascii")
-    if shipped is None:
-        (root / PARSED_ABI).write_text(parsed, encoding="ascii")
+    (root / PARSED_ABI).write_text(parsed, encoding="ascii")
     _try_to_open(read_abi(parsed), root / _LIBRARY, "pto_abi_layout", "the runtime library")
     return RuntimeManifest(abi_version=ABI_VERSION, library=_LIBRARY)
 

@@ -112,6 +112,17 @@ def test_a_damaged_runtime_is_named_and_built_again_when_removed() -> None:
     assert load_runtime().path == folder
 
 
+@pytest.mark.usefixtures("small_runtime")
+def test_a_checkout_opens_the_runtime_that_a_wheel_has_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = tmp_path / "pto_abi.json"
+    shipped.write_text(build.parse_abi(build.abi_text(csrc_dir())), encoding="ascii")
+    with monkeypatch.context() as wheel:
+        wheel.setattr(build, "wheel_data", lambda name: shipped)
+        folder = load_runtime().path
+    build.runtime_of.cache_clear()
+    assert load_runtime().path == folder
+
+
 @pytest.mark.slow
 def test_libraries_stay_open_until_the_process_ends(tmp_path: Path) -> None:
     script = tmp_path / "model.py"
