@@ -530,7 +530,8 @@ def request_functions() -> RequestFunctions | None:
 
 def mpi_error(code: int) -> Exception:
     """Return the error for what a function of MPI has returned."""
-    return MPI.Exception(code)
+    error: Exception = MPI.Exception(code)     # without mpi4py's types this is Any
+    return error
 
 
 def _digest(fact: bytes | str) -> str:
