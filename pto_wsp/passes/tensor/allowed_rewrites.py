@@ -55,7 +55,7 @@ from pto_wsp.ops.entries import cast, elementwise, functions, reduce
 from pto_wsp.ops.entries.matmul import matmul
 from pto_wsp.ops.spec import Convert, Elementwise, Matmul
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.effects import highest_id
+from pto_wsp.passes.tensor.effects import fresh_ids
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 
 BLOCK = 128      # positions of the axis that an iteration of an online softmax takes
@@ -85,7 +85,7 @@ class _Definitions:
 
     def __init__(self, function: TensorFunction) -> None:
         self.uses: Counter[int] = Counter(view.array.id for view in function.results)
-        self.last_id = highest_id(function)
+        self.ids = fresh_ids(function)
         for statement in flow.leaves(function.body):
             self.uses.update(view.array.id for view in views_read(statement))
             if isinstance(statement, Put):
@@ -106,8 +106,7 @@ class _Definitions:
 
     def array(self, name: str, shape: tuple[Scalar, ...], dtype: DType) -> Array:
         """Return a new array."""
-        self.last_id += 1
-        return Array(self.last_id, name, shape, dtype)
+        return Array(next(self.ids), name, shape, dtype)
 
 
 # -- row_scale ---------------------------------------------------------------------------------------------------------
@@ -193,8 +192,7 @@ def _in_blocks(statement: Statement, known: _Definitions) -> list[Item] | None:
 def _loop(statement: Apply, score: ArrayView, values: ArrayView, known: _Definitions) -> list[Item]:
     result, span = statement.results[0], statement.span
     rank, n, wide = len(score.shape), score.shape[-1], score.dtype
-    known.last_id += 1
-    j = Var(f"{result.name.replace('.', '_').replace('#', '_')}_block", known.last_id)
+    j = Var(f"{result.name.replace('.', '_').replace('#', '_')}_block", next(known.ids))
     start = j
     items: list[Item] = []
     iteration: list[Item] = []

@@ -42,7 +42,7 @@ from pto_wsp.ops.spec import ColReduce, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ARANGE, RANDOM, TAKE, AxisRole, Dim
 from pto_wsp.passes.tensor.carried import carried_ops
-from pto_wsp.passes.tensor.effects import highest_id
+from pto_wsp.passes.tensor.effects import fresh_ids
 from pto_wsp.passes.tensor.group_costs import axis_names, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk
 from pto_wsp.passes.tensor.partition import group_facts, groups_of
@@ -64,11 +64,7 @@ class _Cutting:
         self._plan = planned.plan
         self._facts = group_facts(planned.function, planned.plan)
         self._known = planned.groups
-        self._next = highest_id(planned.function)
-
-    def fresh(self) -> int:
-        self._next += 1
-        return self._next
+        self.ids = fresh_ids(planned.function)
 
     def cut(self, body: Body) -> Body:
         items: list[Item] = []
@@ -171,7 +167,7 @@ class _GroupCut:
         items: list[Item] = []
         for segment in self._segments[axis]:
             label = f"{self._names[axis]}_i" if not self._names[axis].isdigit() else f"{self._plain}_{self._names[axis]}"
-            var = Var(label, self._cutting.fresh())
+            var = Var(label, next(self._cutting.ids))
             self._now[axis], self._vars[axis] = segment, Const(0) if segment.count == Const(1) else var
             inside = self._nested(axes[1:])
             if segment.count == Const(1):
@@ -188,9 +184,9 @@ class _GroupCut:
             step = self._step_of(self._walked)
             assert step is not None
             self._now[self._walked] = _AxisLoop(Const(0), ceil_div(group.axes.extent(self._walked), Const(step)), step, True)
-            self._vars[self._walked] = Var(f"{self._plain}_step", self._cutting.fresh())
+            self._vars[self._walked] = Var(f"{self._plain}_step", next(self._cutting.ids))
         taken = [axis for axis in self._steps if axis in self._now]
-        self._inner = {axis: Var(f"{self._plain}_{self._steps[axis].name}", self._cutting.fresh()) for axis in taken}
+        self._inner = {axis: Var(f"{self._plain}_{self._steps[axis].name}", next(self._cutting.ids)) for axis in taken}
         inside = self._walk_items() if self._walked is not None else [self._item(item) for item in group.items]
         for array in group.outputs:
             if self._walked is None or self._walked not in group.axes.of_array(array):
@@ -248,7 +244,7 @@ class _GroupCut:
             axes = self._group.axes.of_array(array)
             shape = tuple(self._extent(axis, extent) for axis, extent in zip(axes, array.shape, strict=True))
             shared = array in self._group.outputs
-            self._tiles[array.id] = replace(array, id=self._cutting.fresh() if shared or self._again else array.id, shape=shape,
+            self._tiles[array.id] = replace(array, id=next(self._cutting.ids) if shared or self._again else array.id, shape=shape,
                                             name=f"{array.name}.tile" if shared else array.name)
         return self._tiles[array.id]
 
@@ -358,8 +354,8 @@ class _GroupCut:
         entry = TABLE[statement.op]
         tile = self._tile(statement.results[0])
         wide = DType.F32 if tile.dtype.is_half else tile.dtype
-        carried = replace(tile, id=self._cutting.fresh(), name=f"{tile.name}.sum", dtype=wide)
-        part = replace(carried, id=self._cutting.fresh(), name=f"{tile.name}.step")
+        carried = replace(tile, id=next(self._cutting.ids), name=f"{tile.name}.sum", dtype=wide)
+        part = replace(carried, id=next(self._cutting.ids), name=f"{tile.name}.step")
         changed = self._statement(statement)
         assert isinstance(changed, Apply)
         inside: list[Item] = []
@@ -371,13 +367,13 @@ class _GroupCut:
             source = operands[0]
             assert isinstance(source, ArrayView)
             if source.dtype is not wide:
-                widened = Array(self._cutting.fresh(), f"{tile.name}.wide", source.shape, wide)
+                widened = Array(next(self._cutting.ids), f"{tile.name}.wide", source.shape, wide)
                 inside.append(flow.Do(Apply(cast.cast.name, (source,), (widened,), (("dtype", wide),), self._name, statement.span)))
                 operands = (ArrayView(widened),)
         else:
             assert isinstance(entry, Matmul)
             operands = operands[:2]
-        total = replace(carried, id=self._cutting.fresh(), name=f"{tile.name}.total")
+        total = replace(carried, id=next(self._cutting.ids), name=f"{tile.name}.total")
         inside.append(flow.Do(Apply(op, operands, (part,), (), self._name, statement.span)))
         inside.append(flow.Do(Apply(joined, (ArrayView(carried), ArrayView(part)), (total,), (), self._name, statement.span)))
         inside.append(flow.Do(Put(ArrayView(carried), ArrayView(total), group=self._name, span=statement.span)))
@@ -385,12 +381,12 @@ class _GroupCut:
         value = carried
         if isinstance(entry, RowReduce | ColReduce) and entry.finish is Finish.DIVIDE_BY_COUNT:
             assert self._walked is not None
-            mean = replace(carried, id=self._cutting.fresh(), name=f"{tile.name}.mean")
+            mean = replace(carried, id=next(self._cutting.ids), name=f"{tile.name}.mean")
             end.append(flow.Do(Apply(elementwise.div.name, (ArrayView(value), self._group.axes.extent(self._walked)), (mean,), (),
                                      self._name, statement.span)))
             value = mean
         if value.dtype is not tile.dtype:
-            narrow = replace(tile, id=self._cutting.fresh(), name=f"{tile.name}.rounded")
+            narrow = replace(tile, id=next(self._cutting.ids), name=f"{tile.name}.rounded")
             end.append(flow.Do(Apply(cast.cast.name, (ArrayView(value),), (narrow,), (("dtype", tile.dtype),), self._name, statement.span)))
             value = narrow
         self._tiles[statement.results[0].id] = value

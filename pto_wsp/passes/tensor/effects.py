@@ -170,8 +170,8 @@ def with_views(statement: Statement, change: Callable[[ArrayView], ArrayView]) -
             return statement
 
 
-def highest_id(function: TensorFunction) -> int:
-    """Return the largest id of an array or loop variable of a function."""
+def fresh_ids(function: TensorFunction) -> Iterator[int]:
+    """Return an iterator over the ids, in ascending order, that no array and no loop variable of a function has."""
     ids = [0]
     for param in function.params:
         ids.append(param.array.id)
@@ -181,12 +181,7 @@ def highest_id(function: TensorFunction) -> int:
         ids.extend(var.id for var in flow.bound_vars(item))
         if isinstance(item, flow.Do):
             ids.extend(array.id for array in arrays_defined(item.leaf))
-    return max(ids)
-
-
-def fresh_ids(function: TensorFunction) -> Iterator[int]:
-    """Return an iterator over the ids, in ascending order, that no array and no loop variable of a function has."""
-    return count(highest_id(function) + 1)
+    return count(max(ids) + 1)
 
 
 def group_name(item: Item) -> str:

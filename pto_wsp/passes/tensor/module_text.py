@@ -19,7 +19,7 @@ from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, leaves, mul, sub
 from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Make, Put, TensorFunction, TileCut
 from pto_wsp.ir.view import Cut
-from pto_wsp.passes.tensor.effects import highest_id, views_of
+from pto_wsp.passes.tensor.effects import fresh_ids, views_of
 from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, identifier
@@ -62,7 +62,7 @@ class ModuleText:
         self._tensors: dict[int, str] = {}
         self._variables: dict[Var, str] = {}
         self._used: set[str] = set()          # symbols that the workload knows, so that a run may bind them
-        self._fills: set[int] = set()
+        self._ids = fresh_ids(function)
         self._mesh = ""                       # name of the mesh in the module
         self._keep: list[Body] = []           # bodies made here: segments are known by the identity of their body
 
@@ -262,14 +262,12 @@ class ModuleText:
         assert make.fill is not None
         loops: list[tuple[Var, Scalar]] = []
         view = ArrayView(array)
-        next_id = highest_id(self._function) + 1 + 100 * len(self._fills)
-        self._fills.add(array.id)
         from_last = array.rank - 1
         for dim, extent in enumerate(array.shape):
             size = (_FILL_COLUMNS if dim == from_last else _FILL_ROWS if dim == from_last - 1 else 1)
             if isinstance(extent, Const) and int(extent.value) <= size:
                 continue
-            var = Var(f"{array.name}_{dim}", next_id + dim)
+            var = Var(f"{array.name}_{dim}", next(self._ids))
             loops.append((var, ceil_div(extent, Const(size))))
             view = view.then(TileCut(dim, mul(var, Const(size)), size))
         put = Put(view, Const(make.fill), span=make.span)

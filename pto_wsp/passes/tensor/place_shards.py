@@ -47,7 +47,7 @@ from pto_wsp.ops.entries import elementwise, reduce
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.tensors import MOVE, TAKE, entry_of
 from pto_wsp.ops.whole import Movement
-from pto_wsp.passes.tensor.effects import highest_id, with_views
+from pto_wsp.passes.tensor.effects import fresh_ids, with_views
 from pto_wsp.passes.tensor.own_results import in_shape_of_results, with_own_results
 from pto_wsp.passes.tensor.planned import LocalArrays, WholeArray
 from pto_wsp.passes.tensor.substitute import with_scalars
@@ -195,7 +195,7 @@ class _Placing:
         self._open: list[Var] = []                   # the cut loops around
         self._loops: dict[Var, Any] = {}
         self._span = function.span
-        self._next = highest_id(function)
+        self._ids = fresh_ids(function)
 
     def placed(self) -> tuple[TensorFunction, LocalArrays]:
         """Return the function on parts.
@@ -602,10 +602,9 @@ class _Placing:
         made = _at(layout.reduced(dim, reduction, keeps=True), leaf.span)
         if op not in _MEANS or not isinstance(cut, Shard):
             return [replace(leaf, operands=(placed.view,), results=(self._defined(result, made),))]
-        self._next += 1                # a mean divides by the whole extent
-        extent = placed.shape[dim]
+        extent = placed.shape[dim]     # a mean divides by the whole extent
         assert isinstance(extent, Const)
-        total = self._defined(Array(self._next, f"{result.name}.sum", result.shape, result.dtype), made)
+        total = self._defined(Array(next(self._ids), f"{result.name}.sum", result.shape, result.dtype), made)
         part = self._defined(result, made)
         return [replace(leaf, op=_MEANS[op], operands=(placed.view,), results=(total,)),
                 Apply(_SCALES[1], (ArrayView(total), Const(float(extent.value))), (part,), (), leaf.group, leaf.span)]
@@ -622,9 +621,8 @@ class _Placing:
                                   help="keep the parts in a tensor made before the loop, and move them behind it")
         placed = self._view(operand)
         if not placed.shape:        # ranks move rows: of a number, one row of one
-            self._next += 2
-            row = Array(self._next, f"{result.name}.row", (Const(1),), result.dtype)
-            moved = Array(self._next - 1, result.name, (Const(1),), result.dtype)
+            row = Array(next(self._ids), f"{result.name}.row", (Const(1),), result.dtype)
+            moved = Array(next(self._ids), result.name, (Const(1),), result.dtype)
             self._defined(row, _with_dist(placed.layout, (Replicate(),)))
             rows = self._move(replace(leaf, operands=(ArrayView(row),), results=(moved,)))
             number = self._defined(result, _at(TensorLayout((), partial=self._layouts[moved.id].partial), leaf.span))
@@ -639,8 +637,7 @@ class _Placing:
         if placed.view.steps or (layout.dist, layout.partial) == (placed.layout.dist, placed.layout.partial):
             made = result
             if placed.view.steps and (layout.dist, layout.partial) != (placed.layout.dist, placed.layout.partial):
-                self._next += 1
-                made = Array(self._next, f"{result.name}.part", placed.shape, result.dtype)
+                made = Array(next(self._ids), f"{result.name}.part", placed.shape, result.dtype)
             source = self._defined(made, placed.layout)
             before = [Make(source, None, leaf.span), Put(ArrayView(source), placed.view, span=leaf.span)]
             if made is result:       # it is there already

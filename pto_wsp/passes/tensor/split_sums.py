@@ -12,6 +12,7 @@ The pieces are added in order, so the bits depend on their number alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pto_wsp.errors import PlanConflictError, PlanFitError
@@ -25,7 +26,7 @@ from pto_wsp.ops.entry import Finish
 from pto_wsp.ops.spec import ColReduce, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.carried import carried_ops
-from pto_wsp.passes.tensor.effects import highest_id
+from pto_wsp.passes.tensor.effects import fresh_ids
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.schedule.tiling import TilePlan
 
@@ -34,18 +35,17 @@ def split_sums(planned: PlannedFunction, context: TensorContext) -> PlannedFunct
     """Return the function with the sums that the plan splits in pieces."""
     if not any(entry.key == "split" for entry in planned.plan.entries):
         return planned
-    work = _Splitting(planned.plan, highest_id(planned.function))
+    work = _Splitting(planned.plan, fresh_ids(planned.function))
     return replace(planned, function=replace(planned.function, body=work.body(planned.function.body)))
 
 
 class _Splitting:
-    def __init__(self, plan: TilePlan, last_id: int) -> None:
+    def __init__(self, plan: TilePlan, ids: Iterator[int]) -> None:
         self._plan = plan
-        self._next = last_id
+        self._ids = ids
 
     def _array(self, name: str, shape: tuple[Scalar, ...], dtype: DType) -> Array:
-        self._next += 1
-        return Array(self._next, name, shape, dtype)
+        return Array(next(self._ids), name, shape, dtype)
 
     def body(self, body: Body) -> Body:
         """Return a body with the sums in pieces."""
@@ -78,8 +78,7 @@ class _Splitting:
                                expected=f"split={{{result.name!r}: n}}, n at most {int(length.value)}", found=str(pieces))
         wide = DType.F32 if result.dtype.is_half else result.dtype
         op, join, _ = (statement.op, elementwise.add.name, 0) if isinstance(entry, Matmul) else carried_ops(entry, wide)
-        self._next += 1
-        var = Var(f"{result.name.replace('.', '_').replace('#', '_')}_piece", self._next)
+        var = Var(f"{result.name.replace('.', '_').replace('#', '_')}_piece", next(self._ids))
 
         def cut(view: ArrayView, dim: int) -> ArrayView:
             size = ceil_div(length, Const(pieces))
