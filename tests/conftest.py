@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,15 +58,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             seen[name] += 1
 
 
-@pytest.fixture(scope="session", autouse=True)
-def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the artifact cache of this run: empty at the start, shared by all tests and all workers."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "pto_wsp_cache"
-    folder.mkdir(exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PTO_WSP_CACHE_DIR", str(folder))
-        yield folder
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Give this run an artifact cache empty at the start and shared by all workers: some files compile when pytest collects them."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        folder = tempfile.TemporaryDirectory(prefix="pto-wsp-tests-", ignore_cleanup_errors=True)
+        session.config.add_cleanup(folder.cleanup)
+        os.environ["PTO_WSP_CACHE_DIR"] = str(Path(folder.name) / "cache")
+
+
+@pytest.fixture(scope="session")
+def cache_dir() -> Path:
+    """Return the artifact cache of this run."""
+    return Path(os.environ["PTO_WSP_CACHE_DIR"])
 
 
 @pytest.fixture(scope="session", autouse=True)
