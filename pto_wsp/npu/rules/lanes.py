@@ -76,11 +76,11 @@ def regular(b: Builder, held: ChipTile) -> ChipTile:
 
 
 def row_at(b: Builder, held: ChipTile, row: Scalar, first_col: int = 0) -> int:
-    """Return the tile of row `row`, a run-time scalar, from column `first_col` on; in the dtype for copies, valid in this block only."""
+    """Return the tile of row `row`, a scalar, from column `first_col` on; in the dtype for copies, valid in this block only."""
     size = held.dtype.nbytes
     start = add(mul(row, Const(held.pitch * size)), Const(first_col * size))
     one = replace(held, rows=1, stored_rows=1, valid_rows=Const(1), pitch=padded_cols(held.cols, held.dtype)).bits(moved_as(held.dtype))
-    return b.sliding(one, start)
+    return b.flat(one) if start == Const(0) else b.sliding(one, start)
 
 
 # -- emission --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ four-way merges. The order of equal elements, and of NaN, is the device's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 
 from pto_wsp.ir import kernel as k
@@ -48,7 +49,7 @@ def _sort_rows(b: Builder, held: ChipTile, cols: int, turned: bool, name: str) -
     merged = b.hold(1, _PAIR_WORDS * width, DType.F32, f"{name}_merged")
     values, order = (allocate_rows(b, held.rows, cols, dtype, what) for dtype, what in ((DType.F32, f"{name}_values"), (DType.I32, name)))
     line = b.hold(1, width, DType.F32, f"{name}_line")
-    with b.loop("r", Const(held.rows)) as r:
+    with b.loop("r", Const(held.rows)) if held.rows > 1 else nullcontext(Const(0)) as r:      # one row: keys and columns end before merges
         b.emit("TSORT32", b.flat(pairs), row_at(b, keys, r), b.flat(columns))
         source, target, block = pairs, merged, _BLOCK
         while block < width:
@@ -87,7 +88,7 @@ def _keys(b: Builder, held: ChipTile, width: int, turned: bool, name: str) -> Ch
 def sorted_values(b: Builder, stmt: k.Compute) -> ChipTile | None:
     """Return the result of a gather by a sorted column index, which the sort has computed already; None for other gathers."""
     operand, index = stmt.operands
-    if ("inside", True) not in stmt.attrs or not isinstance(operand, k.Value) or not isinstance(index, k.Value):
+    if ("axis", 1) not in stmt.attrs or not isinstance(operand, k.Value) or not isinstance(index, k.Value):
         return None
     ordering = b.sorted.get(index.id)
     if ordering is None or ordering.source != operand.id:

@@ -21,7 +21,7 @@ from pto_wsp.ops.entries.formula import computed, in_dtype, same, tile_of
 from pto_wsp.ops.entries.functions import exp, log
 from pto_wsp.ops.entries.index import argsort, gather, sort
 from pto_wsp.ops.entries.matmul import matmul
-from pto_wsp.ops.entries.movement import concat, reshape, slice_, transpose
+from pto_wsp.ops.entries.movement import concat, pad, reshape, slice_, transpose
 from pto_wsp.ops.entry import Operand, active, is_tile, user_call
 from pto_wsp.ops.rounding import ALL, COMPUTED, FLOATS, NUMBERS
 from pto_wsp.ops.traits import Fill
@@ -63,8 +63,8 @@ def logsumexp(x: Operand, axis: object = None, *, keepdims: object = False, dim:
 def cumsum(x: Operand, axis: object = None, dtype: object = None, *, dim: object = None) -> Operand:
     """Return running sums along an axis, in the tile's dtype or in `dtype`; of a mask, in i32.
 
-    The terms of a sum are added in doubling steps, s[n] + s[n - step] for steps of 1, 2, 4, …; halves are added in f32 and round once.
-    So every target gives the same bits.
+    The terms of a sum are added in doubling steps, s[n] + s[n - step] for steps of 1, 2, 4, …; of a row in blocks of 64, to which the sums
+    of the blocks before are added. Halves are added in f32 and round once. So every target gives the same bits.
     """
     at = typing.as_axes("cumsum", axis, dim)
     if at is None:
@@ -74,13 +74,35 @@ def cumsum(x: Operand, axis: object = None, dtype: object = None, *, dim: object
     tile = in_dtype(tile, typing.as_dtype("cumsum", dtype, NUMBERS) if dtype is not None else
                     DType.I32 if tile.dtype.is_bool else tile.dtype)
     wide = computed(tile)
-    total = transpose(wide) if at == 1 else wide           # rows move as a whole
+    return in_dtype(_sums_of_rows(wide) if at == 1 else _running_sums(wide), tile.dtype)
+
+
+_BLOCK = 64             # elements of a row; the bits of a sum do not depend on how many elements come behind
+
+
+def _running_sums(x: Operand) -> Operand:
+    """Return running sums down the columns: rows move as a whole."""
     step = 1
-    while step < total.shape[0]:
-        moved = add(slice_(total, slice(step, None)), slice_(total, slice(0, -step)))
-        total = concat(slice_(total, slice(0, step)), moved, axis=0)
+    while step < x.shape[0]:
+        moved = add(slice_(x, slice(step, None)), slice_(x, slice(0, -step)))
+        x = concat(slice_(x, slice(0, step)), moved, axis=0)
         step *= 2
-    return in_dtype(transpose(total) if at == 1 else total, tile.dtype)
+    return x
+
+
+def _sums_of_rows(x: Operand) -> Operand:
+    """Return running sums along the rows of x [R, n], by those of its blocks, [R n / 64, 64]: their columns fill the rows of a device."""
+    rows, n = x.shape
+    if n <= _BLOCK:
+        return transpose(_running_sums(transpose(x)))
+    n_blocks = -(-n // _BLOCK)
+    padded = x if n == n_blocks * _BLOCK else pad(x, (rows, n_blocks * _BLOCK))
+    within = _sums_of_rows(reshape(padded, (rows * n_blocks, _BLOCK)))
+    ends = reshape(slice_(within, slice(None), slice(_BLOCK - 1, None)), (rows, n_blocks))
+    sums = slice_(_running_sums(transpose(ends)), slice(0, -1))
+    before = transpose(concat(full((1, rows), 0, x.dtype), sums, axis=0))
+    total = reshape(add(within, reshape(before, (rows * n_blocks, 1))), padded.shape)
+    return total if padded is x else slice_(total, slice(None), slice(0, n))
 
 
 def _one_axis(name: str, axis: object, dim: object) -> int:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, pto
-from tests.npu.select.numbers import Array, check, numbers
+from pto_wsp.npu.isa import tile_program as tp
+from tests.npu.select.kernels import selected
+from tests.npu.select.numbers import Array, check, kernel_of, numbers
 
 F32, I32 = DType.F32, DType.I32
 
@@ -36,6 +38,26 @@ def test_sort_and_topk(dtype: DType, cols: int) -> None:
         check(lambda tile, d=descending: pto.topk(tile, 7, largest=d)[1], x, out=(3, 7, I32))
     check(lambda tile: pto.topk(tile, 1)[0], x, out=(3, 1, dtype))
     check(lambda tile: pto.topk(tile, 1)[1], x, out=(3, 1, I32))
+
+
+def test_elements_at_the_places_of_their_order_come_out_of_the_sort() -> None:
+    """gather(x, argsort(x)) needs no comparison of every place; along the other axis, or of another tile, it does."""
+    x = different(F32, 4, 4)
+
+    def other(tile: Any) -> Any:
+        held = pto.alloc((4, 4), F32, init=0)
+        held[:] = tile
+        order = pto.argsort(held)
+        held[:] = tile * 2 + 1
+        return pto.gather(held, order, axis=1)
+
+    def ordered(tile: Any, axis: int) -> Any:
+        return pto.gather(tile, pto.argsort(tile), axis=axis)
+
+    for op, compares in ((lambda tile: ordered(tile, 1), False), (lambda tile: ordered(tile, 0), True), (other, True)):
+        check(op, x, out=(4, 4, F32))
+        loops = [step.var.name for step in selected(kernel_of(op, (x,), (4, 4, F32))).body if isinstance(step, tp.For)]
+        assert ("place" in loops) is compares, loops
 
 
 @pytest.mark.parametrize("dtype", [F32, DType.F16, DType.BF16, I32, DType.I16, DType.U8, DType.U32, DType.BOOL])

@@ -314,6 +314,26 @@ def test_running_sums_have_one_order_on_every_target(axis: int) -> None:
             assert x.itemsize == 2 or (np.cumsum(x, axis=axis) != result.data).any()
 
 
+def test_running_sums_along_a_row_are_those_of_its_blocks_whatever_comes_behind() -> None:
+    rng = np.random.default_rng(4)
+    x = (rng.standard_normal((3, 1001)) * 10.0 ** rng.integers(-3, 4, (3, 1001))).astype(np.float32)
+    total, step = np.pad(x, ((0, 0), (0, 23))).reshape(48, 64), 1
+    while step < 64:
+        total = np.concatenate([total[:, :step], total[:, step:] + total[:, :-step]], axis=1)
+        step *= 2
+    blocks, step = total[:, -1].reshape(3, 16), 1
+    while step < 16:
+        blocks = np.concatenate([blocks[:, :step], blocks[:, step:] + blocks[:, :-step]], axis=1)
+        step *= 2
+    wanted = total.reshape(3, 16, 64)
+    wanted[:, 1:] += blocks[:, :-1, None]
+    for n in (1001, 640, 65, 64, 63):
+        found = run(lambda x: x.cumsum(1), np.ascontiguousarray(x[:, :n]))
+        np.testing.assert_array_equal(found, wanted.reshape(3, 1024)[:, :n])
+    whole = rng.integers(-2 ** 31, 2 ** 31, (2, 200)).astype(np.int32)
+    np.testing.assert_array_equal(run(lambda x: x.cumsum(1), whole, I32), np.cumsum(whole, axis=1, dtype=np.int32))
+
+
 # ---- mistakes ----
 
 @pytest.mark.parametrize(("line", "code", "text"), [

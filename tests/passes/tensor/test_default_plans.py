@@ -165,8 +165,21 @@ def flipped(x):
     return np.sum(x[:, ::2], axis=-1), np.max(x[:, ::-1], axis=-1)      # an element in 32 bytes
 
 
+def curve(x):
+    return np.tanh(x.astype(DType.F16))        # halves are computed in f32
+
+
+def in_order(x):
+    return np.sort(x, axis=-1)                 # pairs of value and place, twice
+
+
+def running(x):
+    return np.cumsum(x, axis=-1)               # a row as the rows of a transposed tile
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "shapes"), [
+    (curve, ((300, 8192),)), (in_order, ((300, 8192),)), (running, ((300, 8192),)),
     (scaled, ((2048, 2048), (2048,))), (two, ((7, 500, 3000),)), (best, ((300, 4000),)), (over_rows, ((3000, 70),)),
     (turned, ((3000, 4096),)), (rest, ((1000, 3000),)), (flipped, ((64, 8192),))])
 def test_the_default_plan_of_a_package_leaves_room_for_what_instructions_need(function: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
