@@ -96,6 +96,10 @@ class FinishedRun:
         recorder = self._runner.recorder
         return bytes_sent(RecordedTasks(recorder.runtime, recorder.raw_columns(), columnar(self._plan), self._bound), self._plan)
 
+    def sent_between_ranks(self) -> np.ndarray[Any, Any] | None:
+        """Return the bytes that copies moved from rank to rank; None without a mesh, and where the record does not tell."""
+        return None if not self._plan.rules.n_ranks or self.is_over or self.columns.first_node > 0 else self.bytes_sent()
+
     @property
     def graph(self) -> RunGraph:
         """The tasks and every edge between them."""

@@ -608,7 +608,7 @@ class Program(doors.Displayed):
         cards = doors.late_module("pto_wsp.view.workload_cards")
         workload = cards.workload_card(self._compiled.workload, self.schedule, arrays, "")
         advice = () if done.advice is None else (done.advice.card,)
-        shown = (self._program_card("", stats, trace), *advice, trace.card, graph.card, workload)
+        shown = (self._program_card("", stats, trace, sent=done.sent_between_ranks()), *advice, trace.card, graph.card, workload)
         page = doors.late_module("pto_wsp.view.notebook")
         written: Path = page.write_page(shown, self.plan.name, path, done.page_json(shown[0].sentence, trace, stats, graph))
         return written
@@ -651,16 +651,17 @@ class Program(doors.Displayed):
             return self._program_card(state if self._compiled.runner is not None else "not run here: .package shows it", None, None)
         stats = done.stats
         return self._program_card("", stats, done.trace if stats.task_count <= _MOST_SHOWN else None,
-                                  done.timed.regions)
+                                  done.timed.regions, done.sent_between_ranks())
 
-    def _program_card(self, state: str, stats: Stats | None, trace: Trace | None, regions: Any = None) -> Any:
-        """Return the card of the program. `stats`, `trace`, `regions`: of its last run, None without one; a long trace is left out."""
+    def _program_card(self, state: str, stats: Stats | None, trace: Trace | None, regions: Any = None,
+                      sent: np.ndarray[Any, Any] | None = None) -> Any:
+        """Return the card of the program. The others are of its last run, None without one; a long trace is left out."""
         folder = self.artifact_dir
         facts = [("artifact", folder.name)] if folder is not None else []
         facts += [("kernels", f"{len(self.plan.kernels):,}"), ("tensors", f"{len(self.plan.tensors):,}")]
         cards = doors.late_module("pto_wsp.view.program_cards")
         return cards.program_card(self.plan.name, self._compiled.target, state, facts, self.checks, self.schedule, stats,
-                                  trace if trace is not None and len(trace) <= _MOST_SHOWN else None, regions)
+                                  trace if trace is not None and len(trace) <= _MOST_SHOWN else None, regions, sent)
 
 
 def _interrupts_as_usual() -> bool:

@@ -16,7 +16,7 @@ class ExecutorStats:
     """One executor in simulated time, in cycles; busy + waiting + late + idle is the makespan.
 
     `waiting`: idle while a task of its own waited for others. `late`: idle while a ready task of its pool was on another executor's list,
-    or while its AICPU was busy with other tasks.
+    or while its AICPU was busy with other tasks. `name`: of a mesh, `rank 0` or `rank 0 link to rank 1`.
     """
 
     busy: int
@@ -25,6 +25,7 @@ class ExecutorStats:
     tasks: int
     late: int = 0
     pool: int = 0
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,12 +181,14 @@ def stats_text(stats: Stats) -> str:
     if stats.memory_cycles:
         lines.append(f"memory: tasks took {counted(stats.memory_cycles, 'cycle')} longer because all cores share it")
     with_pools = len({executor.pool for executor in stats.executors}) > 1
-    lines.append(f"{'executor' + ' (pool)' * with_pools:<16}{'busy':>12}{'waiting':>12}{'late':>12}{'idle':>12}{'tasks':>10}")
-    shown = [k for k, one in enumerate(stats.executors) if one.tasks or n <= _SHOWN]
+    shown = [k for k, one in enumerate(stats.executors) if one.tasks or (n <= _SHOWN and not one.name)]
+    widest = max((15, *(len(stats.executors[k].name) for k in shown[:_SHOWN]))) + 1
+    lines.append(f"{'executor' + ' (pool)' * with_pools:<{widest}}{'busy':>12}{'waiting':>12}{'late':>12}{'idle':>12}{'tasks':>10}")
     for k in shown[:_SHOWN]:
         one = stats.executors[k]
         parts = "".join(f"{cycles:>6} {cycles / total:>5.0%}" for cycles in (one.busy, one.waiting, one.late, one.idle))
-        lines.append(f"{k:>4}{f' ({one.pool})' * with_pools:<12}{parts}{one.tasks:>10}")
+        called = one.name or f"{k:>4}{f' ({one.pool})' * with_pools}"
+        lines.append(f"{called:<{widest}}{parts}{one.tasks:>10}")
     rest = [stats.executors[k].busy for k in shown[_SHOWN:]]
     if rest:
         lines.append(f"   … {len(rest)} more, busy {min(rest)} to {max(rest)}")

@@ -49,9 +49,9 @@ class TimedRun:
         """The figures."""
         sim, rules = self.sim, self.plan.rules
         total = sim.total_cycles
-        columns = zip(sim.busy, sim.waiting, sim.late, sim.tasks_run, sim.pool, strict=True)
-        executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting - late, tasks, late, pool)
-                          for busy, waiting, late, tasks, pool in columns)
+        columns = zip(sim.busy, sim.waiting, sim.late, sim.tasks_run, self._homes(), strict=True)
+        executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting - late, tasks, late, home.pool, home.name)
+                          for busy, waiting, late, tasks, home in columns)
         bounds = rules.windows or (WindowRule(0, rules.window_unit),)
         windows = tuple(WindowStats(bound.size, use.stalls, use.stall_cycles, use.high_water, bound.unit)
                         for bound in bounds for use in (sim.windows[bound.unit],))

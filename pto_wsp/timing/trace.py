@@ -152,6 +152,11 @@ class Home:
     aicpu: int
     name: str = ""
 
+    @property
+    def is_link(self) -> bool:
+        """Whether copies between ranks take the executor, and no kernels."""
+        return " link " in self.name
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Causes:

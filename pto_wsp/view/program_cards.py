@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pto_wsp.check.verdict import CheckList
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.timing.graph import Regions
@@ -13,16 +15,17 @@ from pto_wsp.timing.trace import Trace
 from pto_wsp.view.card import Card, LabelledValue, TablePart, ValuesPart
 from pto_wsp.view.check_cards import checks_rows
 from pto_wsp.view.iteration_cards import run_grids
-from pto_wsp.view.run_cards import lanes_of, stats_parts, verdict
+from pto_wsp.view.run_cards import lanes_of, sent_table, stats_parts, verdict
 from pto_wsp.view.schedule_cards import schedule_table
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
 def program_card(name: str, target: str, state: str, facts: Sequence[tuple[str, str]], checks: CheckList, schedule: Schedule,
-                 stats: Stats | None, trace: Trace | None, regions: Regions | None = None) -> Card:
+                 stats: Stats | None, trace: Trace | None, regions: Regions | None = None,
+                 sent: np.ndarray[Any, Any] | None = None) -> Card:
     """Return the card of a program. `stats`, `trace`: of its last run; None if they are not simulated yet, or too long to draw.
 
-    `regions`: what a task of that run uses of its tensors, by number.
+    `regions`: what a task of that run uses of its tensors, by number. `sent`: the bytes that it copied from rank to rank.
     """
     parts: list[Any] = [ValuesPart(values=tuple(LabelledValue(label=label, value=value) for label, value in facts))]
     if trace is not None and len(trace):
@@ -30,6 +33,8 @@ def program_card(name: str, target: str, state: str, facts: Sequence[tuple[str, 
         parts.extend(run_grids(trace, regions))
     if stats is not None:
         parts.extend(stats_parts(stats))
+    if sent is not None:
+        parts.append(sent_table(sent))
     if schedule != Schedule():
         parts.append(schedule_table(schedule, target))
     if checks:

@@ -21,6 +21,7 @@ from pto_wsp.view.timeline import coverage, used_executors
 
 MOST_MARKS = 2000
 _MOST_LANES, _MOST_NAMED = 32, 400
+_MOST_RANKS = 8             # up to which there is a column for each
 _SCALE = 1000       # units of a lane's width
 _ROWS = 12
 _FEW = 1000
@@ -172,14 +173,14 @@ def stats_parts(stats: Stats) -> tuple[Any, ...]:
     if stats.task_count <= _MOST_CAUSES and (causes := stats.causes()):
         parts.append(causes_bar(causes, stats.lower_bound))
     total = max(1, stats.total_cycles)
-    ran = [(number, one) for number, one in enumerate(stats.executors) if one.tasks or len(stats.executors) <= _ROWS]
+    ran = [(number, one) for number, one in enumerate(stats.executors) if one.tasks or (len(stats.executors) <= _ROWS and not one.name)]
 
     def cells(one: ExecutorStats) -> tuple[str, ...]:
         return tuple(f"{cycles:,} ({cycles / total:.0%})" for cycles in (one.busy, one.waiting, one.late, one.idle))
 
-    rows = tuple((str(number), str(one.pool), *cells(one), f"{one.tasks:,}") for number, one in ran[:_ROWS])
+    rows = tuple((one.name or str(number), str(one.pool), *cells(one), f"{one.tasks:,}") for number, one in ran[:_ROWS])
     parts.append(TablePart(title="Executors", head=("executor", "pool", "busy", "waiting", "late", "idle", "tasks"), rows=rows,
-                           right=(0, 1, 2, 3, 4, 5, 6), more=len(stats.executors) - len(rows)))
+                           right=(0, 1, 2, 3, 4, 5, 6)[any(one.name for _, one in ran):], more=len(stats.executors) - len(rows)))
     kernels = stats.kernels
     if kernels:
         head = ("kernel", "tasks", "cycles", "waiting", *(("wall ns",) if kernels.is_measured else ()))
@@ -192,6 +193,20 @@ def stats_parts(stats: Stats) -> tuple[Any, ...]:
         parts.append(TablePart(title="Bounded resources", head=("stall", "size", "most used", "stalls", "cycles"), right=(1, 2, 3, 4),
                                rows=tuple((one.name, one.size, one.high_water, f"{one.stalls:,}", f"{one.cycles:,}") for one in used)))
     return tuple(parts)
+
+
+def sent_table(sent: np.ndarray[Any, Any]) -> TablePart:
+    """Return the bytes that copies moved between ranks: a row a source, a column a target; of many ranks, how many each sent and got."""
+    n, between = len(sent), sent - np.diag(np.diag(sent))
+    out, into = between.sum(axis=1), between.sum(axis=0)
+    names, title = [f"rank {rank}" for rank in range(n)], f"Bytes between ranks: {int(out.sum()):,}"
+    if n > _MOST_RANKS:
+        to = np.count_nonzero(between, axis=1)
+        rows = [(names[rank], f"{out[rank]:,}", f"{into[rank]:,}", str(to[rank])) for rank in range(min(n, _ROWS))]
+        return TablePart(title=title, head=("rank", "sent", "received", "to ranks"), rows=tuple(rows), right=(1, 2, 3), more=n - len(rows))
+    table = np.vstack((np.column_stack((between, out)), (*into, 0))).tolist()
+    cells = [(name, *(f"{count:,}" if count else "·" for count in row)) for name, row in zip((*names, "received"), table, strict=True)]
+    return TablePart(title=title, head=("from, to", *names, "sent"), rows=tuple(cells), right=tuple(range(1, n + 2)))
 
 
 def stats_card(stats: Stats) -> Card:

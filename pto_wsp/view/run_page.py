@@ -33,6 +33,7 @@ from pto_wsp.timing.timed_run import TimedRun
 from pto_wsp.timing.trace import Trace
 from pto_wsp.view.colours import legend_of
 from pto_wsp.view.run_cards import CAUSES
+from pto_wsp.view.timeline import used_executors
 from pto_wsp.wording import shortened
 
 Column = np.ndarray[Any, Any]
@@ -96,7 +97,7 @@ def run_data(timed: TimedRun, trace: Trace, stats: Stats, graph: RunGraph, bindi
         "title": shortened(plan.name), "unit": trace.unit, "place": trace.place, "n": len(trace), "total": trace.total_cycles,
         "bound": stats.lower_bound, "dispatch": plan.rules.dispatch_cycles, "kernels": _kernels(plan, trace),
         "sites": [_site(plan, task, made if has_room else {}) for task in submits(plan)], "tensors": _tensors(plan, bindings),
-        "streams": plan.n_streams, "pools": _pool_names(plan, trace),
+        "streams": plan.n_streams, "pools": _pool_names(plan, trace), "names": _rank_names(trace), "hops": _hops(trace),
         "homes": {field: encoded(_homes(trace, field)) for field in ("pool", "aicpu")},
         "windows": [{"size": window.size, "unit": window.unit.name.lower(), "stalls": window.stalls, "cycles": window.stall_cycles,
                      "most": window.high_water} for window in stats.windows],
@@ -116,12 +117,9 @@ def _task_columns(timed: TimedRun, trace: Trace) -> dict[str, Json]:
     submit = trace.ready if causes is None else causes.submit
     numbers = np.arange(len(trace))
     by = np.full(len(trace), -1) if causes is None else causes.task
-    left = trace.end.copy()        # the first link of a copy over several: those behind it are no lane of the page's
-    if trace.hops is not None:
-        left[trace.hops.task[::-1]] = trace.hops.end[::-1]
     made = {"site": timed.columns.task_site, "executor": trace.executor, "submit": submit, "ready": trace.ready - submit,
-            "start": trace.start - np.maximum(trace.ready, submit), "run": left - trace.start,
-            "retire": trace.end - left if times is None else times.complete - left,
+            "start": trace.start - np.maximum(trace.ready, submit), "run": trace.end - trace.start,
+            "retire": np.zeros(len(trace), np.int64) if times is None else times.complete - trace.end,
             "held": np.zeros(len(trace), np.int64) if causes is None or times is None else times.held,
             "cause": np.where(by >= 0, numbers - by, 0)}
     return {name: encoded(column) for name, column in made.items()}
@@ -131,11 +129,26 @@ def _homes(trace: Trace, field: str) -> Column:
     return np.array([getattr(trace.home_of(executor), field) for executor in range(trace.n_executors)], np.int64)
 
 
+def _rank_names(trace: Trace) -> dict[int, str] | None:
+    """Return, of a mesh, the names of the executors that have a lane: the cores of ranks, and the links that were used."""
+    used = set(used_executors(trace))
+    named = {executor: home.name for executor, home in enumerate(trace.homes) if home.name and (executor in used or not home.is_link)}
+    return named or None
+
+
+def _hops(trace: Trace) -> dict[str, Json] | None:
+    """Return when copies that take several links were on each."""
+    if trace.hops is None or not len(trace.hops):
+        return None
+    return {name: encoded(getattr(trace.hops, name)) for name in ("task", "executor", "start", "end")}
+
+
 def _pool_names(plan: TaskPlan, trace: Trace) -> list[str]:
-    """Return the names of the pools: cube and vector cores where the schedule parts them so, else numbers."""
-    n = int(_homes(trace, "pool").max(initial=0)) + 1
+    """Return the names of the pools: cube and vector cores where the schedule parts them so, else numbers; all links are one."""
+    n = int(_homes(trace, "pool").max(initial=0)) + 1 - len(plan.rules.links)
+    links = ["link"] * bool(plan.rules.links)
     if n == 1:
-        return ["executor"]
+        return ["rank" if links else "executor", *links]
     units: dict[int, set[str]] = {}
     for task in submits(plan):
         pool = getattr(task.pool, "value", None)
@@ -143,8 +156,8 @@ def _pool_names(plan: TaskPlan, trace: Trace) -> list[str]:
             units.setdefault(pool, set()).add(unit_of(plan.kernels[task.kernel].kernel).name)
     words = {"CUBE": "AIC", "VECTOR": "AIV"}
     if n == 2 and all(units.get(k, {name}) == {name} for k, name in enumerate(words)):
-        return list(words.values())
-    return [words.get(next(iter(units[k])), f"pool {k}") if len(units.get(k, ())) == 1 else f"pool {k}" for k in range(n)]
+        return [*words.values(), *links]
+    return [words.get(next(iter(units[k])), f"pool {k}") if len(units.get(k, ())) == 1 else f"pool {k}" for k in range(n)] + links
 
 
 def _kernels(plan: TaskPlan, trace: Trace) -> list[Json]:

@@ -174,6 +174,23 @@ def test_lanes_show_each_link_of_a_route(tmp_path: object) -> None:
     assert np.array_equal(program.trace.columns()["end"], [32])
 
 
+def test_figures_name_ranks_and_links_and_say_what_went_between_ranks() -> None:
+    program = run(copies(4, [(0, 2), (0, 2), (3, 1)]), linked("ring"))
+    rows = [line.split("  ")[0] for line in str(program.stats).splitlines() if line.startswith("rank")]
+    assert rows == [f"rank {rank} link to the next rank" for rank in (0, 1, 3)]         # idle cores and links are left out
+    assert len(set(map(len, str(program.stats).splitlines()[3:7]))) == 1
+    tables = {part.title: part for part in program.card.parts if part.kind == "table"}
+    assert [row[0] for row in tables["Executors"].rows] == rows
+    between = tables["Bytes between ranks: 192"]                                       # of 16 elements each
+    assert between.head == ("from, to", "rank 0", "rank 1", "rank 2", "rank 3", "sent")
+    assert between.rows[0] == ("rank 0", "·", "·", "128", "·", "128") and between.rows[3] == ("rank 3", "·", "64", "·", "·", "64")
+    assert between.rows[4] == ("received", "·", "64", "128", "·", "·")
+    many = run(copies(16, [(2, 5), (2, 7)]), linked("ring"))
+    assert many.stats.task_count == 2
+    (rows,) = [part.rows for part in many.card.parts if part.kind == "table" and part.title == "Bytes between ranks: 128"]
+    assert rows[2] == ("rank 2", "128", "0", "2") and rows[5] == ("rank 5", "0", "64", "0")
+
+
 def test_a_run_is_timed_again_on_other_links() -> None:
     program = run(copies(6, [(0, 3), (0, 2)]), linked("ring"))
     for topology, cycles in (("all", 16), ("switch", 48), ("torus", 48), ("ring", 48)):

@@ -15,19 +15,24 @@ import pytest
 
 from pto_wsp import (
     Channel,
+    Deps,
     DispatchPolicy,
     DType,
     In,
+    Mesh,
     Out,
     P,
     Pools,
     Program,
     TaskWindow,
     Tensor,
+    TensorLayout,
     Tile,
     WindowMode,
+    builtin_arch,
     connect,
     consume,
+    copy,
     kernel,
     process,
     pto,
@@ -121,6 +126,38 @@ def test_the_data_says_what_the_run_was(program: Program, tmp_path: Path) -> Non
     chain = data["chain"]
     assert sum(end - begin for begin, end, _, _ in chain["steps"]) == sum(chain["causes"].values()) == data["total"]
     assert {cause for *_, cause in chain["steps"]} <= set(data["tones"])
+
+
+def linked(topology: str) -> Program:
+    """Return a run over four ranks: kernels, and copies that take two links where the ranks are a ring."""
+    given, made, there = (Tensor(np.ones((64, 64), np.float32), layout=TensorLayout.sharded(0, 2, "x")) for _ in range(3))
+
+    @workload
+    def shifted() -> None:
+        for r in P(Mesh(x=4)):
+            scale[r](given.on(r), made.on(r))
+        for r in P(Mesh(x=4)):
+            copy(made.on(r), there.on((r + 2) % 4))
+
+    arch = builtin_arch("unit").with_links(topology=topology, latency_cycles=100)
+    return shifted().task_graph(deps=Deps.infer_bytes_overlap()).compile(target="interp", arch=arch).run()
+
+
+@pytest.mark.parametrize("topology, n_links", [("ring", 2), ("switch", 2), ("all", 1)])
+def test_the_data_has_each_link_of_a_copy_between_ranks(topology: str, n_links: int, tmp_path: Path) -> None:
+    program = linked(topology)
+    data, trace = data_of(program.report(tmp_path / "x.html")), program.trace
+    assert data["pools"] == ["rank", "link"] and (decoded(data["columns"]["run"]) == trace.end - trace.start).all()
+    used = set(trace.spans.executor.tolist())
+    assert data["names"] == {str(executor): trace.name_of(executor) for executor in sorted(used)} and len(used) >= 8
+    if n_links == 1:
+        assert data["hops"] is None
+        return
+    hops = {name: decoded(column).tolist() for name, column in data["hops"].items()}
+    assert hops["task"] == [task for task in range(4, 8) for _ in range(n_links)]
+    spans = [(task, executor, start, end) for task, executor, start, end in zip(
+        *(getattr(trace.spans, name).tolist() for name in ("task", "executor", "start", "end")), strict=True) if task >= 4]
+    assert sorted(zip(*hops.values(), strict=True)) == sorted(spans)
 
 
 def test_edges_lead_from_the_tasks_that_others_wait_for(program: Program, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from pto_wsp import DispatchPolicy, Pools, Program, TaskWindow, WindowMode
 from tests.view.browser import Browser, missing, open_browser
-from tests.view.test_report import layer
+from tests.view.test_report import layer, linked
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing() or "a browser is there")]
 
@@ -22,6 +22,13 @@ _CLICK = """
 const canvas = document.getElementById('lanes'), box = canvas.getBoundingClientRect(), [x, y] = arguments;
 for (const type of ['pointerdown', 'pointerup'])
   canvas.dispatchEvent(new PointerEvent(type, {clientX: box.left + x, clientY: box.top + y, button: 0, bubbles: true, pointerId: 1}));
+"""
+# Hover over a place of the lanes and return the tip.
+_HOVER = """
+const canvas = document.getElementById("lanes"), box = canvas.getBoundingClientRect(), [x, y] = arguments;
+const tip = document.getElementById("tip");
+canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: box.left + x, clientY: box.top + y, bubbles: true, pointerId: 1}));
+return tip.hidden ? '' : tip.textContent;
 """
 _COLOUR = """
 const context = document.getElementById('lanes').getContext('2d'), [x, y] = arguments;
@@ -97,6 +104,32 @@ def test_a_click_on_a_task_chooses_it_in_every_panel(browser: Browser, program: 
     told = program.explain(task)
     assert shown["strip"] == f"submitted {told.submitted:,}, ready {told.ready:,}, started {told.started:,}, ended {told.ended:,}"
     assert shown["hash"] == "#t=13" and f"from {told.started:,}" in shown["said"]
+
+
+def test_a_copy_is_on_the_lane_of_each_link_of_its_route(browser: Browser, tmp_path: Path) -> None:
+    program = linked("ring")
+    browser.open(program.report(tmp_path / "ring.html"))
+    assert title_has(browser, "Longest waits")
+    height, width = (browser.run(f"return document.getElementById('lanes').client{name}") for name in ("Height", "Width"))
+
+    def tasks_at(time: float) -> list[str]:
+        """Return the tasks on the lanes at a time, from above; labels of ranks take 158 pixels."""
+        x = 158 + time / program.stats.total_cycles * (width - 158 - 92)
+        tips = [browser.run(_HOVER, x, y).split(" ")[0] for y in range(24, height, 3)]
+        return list(dict.fromkeys(filter(None, tips)))
+
+    start, end = program.trace.start[4], program.trace.end[4]
+    assert (start, end, program.stats.total_cycles) == (3072, 3072 + 2 * 1124, 5320)       # 1024 elements and the latency, twice
+    assert tasks_at(start - 50) == [f"scale[r={r}]" for r in range(4)]
+    assert tasks_at(start + 500) == [f"copy_part[r={r}]" for r in range(4)]
+    assert tasks_at(end - 500) == [f"copy_part[r={r}]" for r in (3, 0, 1, 2)]              # on the link of the rank behind
+    browser.open(tmp_path / "ring.html", "t=6")               # from rank 2 to rank 0
+    assert title_has(browser, "copy_part[r=2]")
+    assert "on rank 2 link to the next rank, rank 3 link to the next rank" in browser.text("#task")
+    for query, found in (("rank 1", "2 of 8 tasks"), ("rank 9", "nothing is called “rank 9”")):       # a kernel, and the copy that it sends
+        browser.open(tmp_path / "ring.html", f"q={query}")
+        assert _poll(browser, "return document.getElementById('found').innerText.includes(arguments[0])", found)
+    assert browser.log() == []
 
 
 def test_a_link_is_a_place(browser: Browser, program: Program, path: Path) -> None:

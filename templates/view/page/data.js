@@ -46,11 +46,39 @@ async function load() {
   run.pool = await column(given.homes.pool, Int32Array);
   run.aicpu = await column(given.homes.aicpu, Int32Array);
   run.nExecutors = run.pool.length;
+  run.queue = run.pool;            // by executor, who it shares ready tasks with: its pool; over a mesh, its rank's pool
+  if (given.names) {
+    const nAicpus = run.aicpu.reduce((most, one) => Math.max(most, one + 1), 1);
+    run.queue = run.pool.map((pool, e) => pool * nAicpus + run.aicpu[e]);
+    run.pool = run.pool.map(pool => Math.min(pool, given.pools.length - 1));      // all links are one
+  }
+  await loadSpans(n);
   run.index = {};
   await Promise.all(Object.keys(given.index).map(async name => { run.index[name] = await column(given.index[name]); }));
   run.channels = await Promise.all(given.channels.map(async one => ({...one, times: await column(one.times), levels: await column(one.levels)})));
   run.chain = given.chain ? given.chain.steps.map(([begin, end, task, cause]) => ({begin, end, task, cause})) : followCauses(lastTask());
   run.onChain = new Set(run.chain.filter(step => step.task >= 0).map(step => step.task));
+}
+
+// Times in which executors were busy: each task, but of a copy over several links each link.
+async function loadSpans(n) {
+  const whole = Int32Array.from({length: n}, (_, k) => k);
+  run.spans = {n, own: n, task: whole, executor: run.executor, start: run.start, end: run.end};
+  if (!given.hops) return;
+  const hops = {};
+  await Promise.all(Object.keys(given.hops).map(async name => { hops[name] = await signed(given.hops[name]); }));
+  const hopping = new Set(hops.task), own = whole.filter(task => !hopping.has(task));
+  const joined = (Kind, of, more) => { const found = new Kind(own.length + more.length); own.forEach((task, k) => { found[k] = of[task]; }); found.set(more, own.length); return found; };
+  run.spans = {n: own.length + hops.task.length, own: own.length, task: joined(Int32Array, whole, hops.task), executor: joined(Int32Array, run.executor, hops.executor),
+               start: joined(Float64Array, run.start, hops.start), end: joined(Float64Array, run.end, hops.end)};
+}
+
+// Return the spans of a task, in order of time. Tasks of one span come first, then links, both by task.
+function spansOf(task) {
+  const {task: of, own, n} = run.spans, at = lowerBound(of, task, undefined, 0, own), found = [];
+  if (at < own && of[at] === task) return [at];
+  for (let k = lowerBound(of, task, undefined, own, n); k < n && of[k] === task; k++) found.push(k);
+  return found;
 }
 
 // Differences need signed sums, so a column with differences is summed as floats first.
@@ -84,10 +112,14 @@ function nameOf(task) {
 }
 
 function executorName(executor) {
+  if (given.names) return given.names[executor] ?? `${given.place} ${executor}`;
   const pool = run.pool[executor];
   if (given.pools.length === 1) return `${given.place} ${executor}`;
   return `${given.pools[pool]} ${executor - run.poolFirst[pool]}`;
 }
+
+// Return the number that stands for an executor where there is room for no more; of a mesh, its rank's.
+const shortName = executor => given.names ? executorName(executor).match(/\d+/)[0] : executorName(executor).split(" ").pop();
 
 const number = value => Math.round(value).toLocaleString("en-US");
 const percent = share => `${Math.round(100 * share)}%`;

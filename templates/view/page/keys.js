@@ -35,12 +35,12 @@ function along(step) {
 
 function besides(across, down) {
   if (!run.n) return;
-  if (state.task < 0) { choose(lanes.made.find(one => one.order.length).order[0], true); return; }
-  const at = lanes.laneOf[run.executor[state.task]], {order} = lanes.made[at];
-  if (across) { const k = order.indexOf(state.task) + across; if (k >= 0 && k < order.length) choose(order[k], true); return; }
+  if (state.task < 0) { choose(run.spans.task[lanes.made.find(one => one.order.length).order[0]], true); return; }
+  const at = lanes.laneOf[run.executor[state.task]], {order} = lanes.made[at], {spans} = run;
+  if (across) { const k = order.findIndex(span => spans.task[span] === state.task) + across; if (k >= 0 && k < order.length) choose(spans.task[order[k]], true); return; }
   for (let k = at + down; k >= 0 && k < lanes.made.length; k += down) {
     const other = lanes.made[k].order;
-    if (other.length) { choose(other[Math.min(other.length - 1, lowerBound(other, run.start[state.task], j => run.start[other[j]]))], true); return; }
+    if (other.length) { choose(spans.task[other[Math.min(other.length - 1, lowerBound(other, run.start[state.task], j => spans.start[other[j]]))]], true); return; }
   }
 }
 

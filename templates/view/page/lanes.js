@@ -3,7 +3,7 @@
 // Where more tasks than pixels are in view, a lane is a density bar: its height is the busy share, its colour the kernel that ran most.
 // Bars come from a pyramid: each level halves the number of bins of the one below.
 
-const LEFT = 118, RIGHT = 92;              // of labels and of figures, in CSS pixels; between them all plots share one x
+const LEFT = given.names ? 158 : 118, RIGHT = 92;              // of labels and of figures, in CSS pixels; between them all plots share one x
 const MOST_LANES = 96, LABELS = 4000, LABELS_MOVING = 300;
 const lanes = {rows: [], lit: null, litMade: 0, isMoving: false};
 const view = {from: 0, to: 1};
@@ -21,13 +21,15 @@ function makeLanes() {
   for (let e = 0; e < run.nExecutors; e++) if (run.poolFirst[run.pool[e]] < 0) run.poolFirst[run.pool[e]] = e;
   const laneOf = new Int32Array(run.nExecutors), made = [];
   const homes = new Map(), used = new Uint8Array(run.nExecutors);
-  for (const e of run.executor) used[e] = 1;
+  for (const e of run.spans.executor) used[e] = 1;
   const isFolded = used.reduce((sum, one) => sum + one, 0) > MOST_LANES;
   const spare = new Map();
   for (let e = 0; e < run.nExecutors; e++) if (!used[e]) spare.set(run.pool[e] * 1e6 + run.aicpu[e], (spare.get(run.pool[e] * 1e6 + run.aicpu[e]) ?? 0) + 1);
   const nHomes = new Set(Array.from(run.pool, (pool, e) => pool * 1e6 + run.aicpu[e])).size;
   const perLane = isFolded && nHomes > MOST_LANES ? Math.ceil(run.nExecutors / MOST_LANES) : 0;
-  for (let e = 0; e < run.nExecutors; e++) {
+  const shown = Array.from({length: run.nExecutors}, (_, e) => e).filter(e => !given.names || given.names[e]);
+  if (given.names && !perLane) shown.sort((a, b) => run.aicpu[a] - run.aicpu[b] || a - b);      // rank by rank, cores before links
+  for (const e of shown) {
     const home = run.pool[e] * 1e6 + run.aicpu[e], isSpare = !used[e] && spare.get(home) > 2;      // idle ones of a home share a lane
     const key = perLane ? Math.floor(e / perLane) : isFolded ? home : isSpare ? `idle ${home}` : e;
     if (!homes.has(key)) { homes.set(key, made.length); made.push({kind: "lane", executors: [], pool: run.pool[e], aicpu: run.aicpu[e]}); }
@@ -35,19 +37,20 @@ function makeLanes() {
     made[laneOf[e]].executors.push(e);
   }
   const count = new Int32Array(made.length + 1);
-  for (let k = 0; k < run.n; k++) count[laneOf[run.executor[k]] + 1]++;
+  const {spans} = run;
+  for (let k = 0; k < spans.n; k++) count[laneOf[spans.executor[k]] + 1]++;
   for (let k = 0; k < made.length; k++) count[k + 1] += count[k];
-  const order = new Int32Array(run.n), next = count.slice();
-  for (let k = 0; k < run.n; k++) order[next[laneOf[run.executor[k]]]++] = k;
+  const order = new Int32Array(spans.n), next = count.slice();
+  for (let k = 0; k < spans.n; k++) order[next[laneOf[spans.executor[k]]]++] = k;
   made.forEach((lane, k) => {
     lane.order = order.subarray(count[k], count[k + 1]);
-    for (let at = 1; at < lane.order.length; at++) if (run.start[lane.order[at]] < run.start[lane.order[at - 1]]) {
-      lane.order.sort((a, b) => run.start[a] - run.start[b]); break;
+    for (let at = 1; at < lane.order.length; at++) if (spans.start[lane.order[at]] < spans.start[lane.order[at - 1]]) {
+      lane.order.sort((a, b) => spans.start[a] - spans.start[b]); break;
     }
     const first = lane.executors[0], last = lane.executors[lane.executors.length - 1];
     lane.label = lane.executors.length === 1 ? executorName(first) : `${executorName(first)}–${executorName(last).split(" ").pop()}`;
     lane.longest = 0;
-    for (const task of lane.order) lane.longest = Math.max(lane.longest, run.length[task]);
+    for (const span of lane.order) lane.longest = Math.max(lane.longest, spans.end[span] - spans.start[span]);
   });
   lanes.made = made; lanes.laneOf = laneOf;
   makeCounts(nPools);
@@ -65,9 +68,9 @@ function makeLanes() {
   y += 5;
   const severalPools = given.pools.length > 1, shares = new Set(made.map(lane => `${lane.pool} ${lane.aicpu}`)).size < made.length;
   made.forEach(lane => {
-    const name = `${severalPools ? lane.pool : ""} ${lane.aicpu}`;
-    if (group && name !== group) y += shares ? 5 : 0;
-    rows.push({...lane, lane, y, h, group: name !== group && (shares || severalPools) ? `AICPU ${lane.aicpu}` : ""});
+    const name = `${severalPools && !given.names ? lane.pool : ""} ${lane.aicpu}`;
+    if (group && name !== group) y += shares || given.names ? 5 : 0;
+    rows.push({...lane, lane, y, h, group: name !== group && (shares || severalPools) && !given.names ? `AICPU ${lane.aicpu}` : ""});
     lane.y = y; lane.h = h;
     group = name;
     y += h + (h > 9 ? 2 : 1);
@@ -84,17 +87,22 @@ function makeCounts(nPools) {
   const window = given.windows.find(one => one.unit === "tasks" && one.size > 0);
   counts.inFlight = mostAt(counts.submit, counts.complete);
   counts.windowSize = window && given.streams === 1 && (window.stalls || 2 * counts.inFlight >= window.size) ? window.size : 0;
-  const n = new Int32Array(nPools);
-  for (let k = 0; k < run.n; k++) n[run.pool[run.executor[k]]]++;
+  const pools = queuesOf(run.pool, nPools);
+  counts.late = run.queue === run.pool ? pools : queuesOf(run.queue, run.queue.reduce((most, one) => Math.max(most, one + 1), 0));
+  counts.queues = nPools <= 4 ? pools : [];
+}
+
+// Return when tasks of each queue became ready and began; `queueOf`: by executor.
+function queuesOf(queueOf, nQueues) {
+  const n = new Int32Array(nQueues);
+  for (let k = 0; k < run.n; k++) n[queueOf[run.executor[k]]]++;
   const up = Array.from(n, size => new Float64Array(size)), down = Array.from(n, size => new Float64Array(size));
   n.fill(0);
   for (let k = 0; k < run.n; k++) {
-    const pool = run.pool[run.executor[k]], at = n[pool]++, ready = Math.max(run.ready[k], run.submit[k]);
-    up[pool][at] = ready; down[pool][at] = Math.max(ready, run.start[k] - given.dispatch);
+    const queue = queueOf[run.executor[k]], at = n[queue]++, ready = Math.max(run.ready[k], run.submit[k]);
+    up[queue][at] = ready; down[queue][at] = Math.max(ready, run.start[k] - given.dispatch);
   }
-  counts.late = up.map((values, pool) => ({up: values.sort(), down: down[pool].sort()}));
-  counts.late.forEach(queue => { queue.most = mostAt(queue.up, queue.down); });
-  counts.queues = nPools <= 4 ? counts.late : [];
+  return up.map((values, queue) => ({up: values.sort(), down: down[queue].sort(), most: mostAt(up[queue], down[queue])}));
 }
 
 function mostAt(up, down) {
@@ -117,9 +125,10 @@ function pyramidOf(lane, lit) {
   let n = 64;
   while (n < 2 * lane.order.length && n < 1 << 20) n *= 2;
   const busy = new Float32Array(n), kernel = new Uint16Array(n), best = new Float32Array(n), width = run.total / n, share = 1 / (width * lane.executors.length);
-  for (const task of lane.order) {
+  for (const span of lane.order) {
+    const task = run.spans.task[span];
     if (lit && !lit[task]) continue;
-    const start = run.start[task], end = run.end[task], first = Math.min(n - 1, Math.floor(start / width)), last = Math.min(n - 1, Math.ceil(end / width) - 1);
+    const start = run.spans.start[span], end = run.spans.end[span], first = Math.min(n - 1, Math.floor(start / width)), last = Math.min(n - 1, Math.ceil(end / width) - 1);
     for (let k = first; k <= last; k++) {
       const part = Math.min(end, (k + 1) * width) - Math.max(start, k * width);
       busy[k] += part * share;
@@ -175,11 +184,11 @@ function drawLanes() {
   context.fillStyle = theme.bg;
   context.fillRect(0, 0, width, lanes.height);
   const each = (view.to - view.from) / w;              // time of a pixel
-  const late = counts.late.map(queue => lateColumns(queue, w, each));
+  const lateMade = [], late = queue => lateMade[queue] ??= lateColumns(counts.late[queue], w, each);
   const labels = [], figures = [], eachLane = Math.ceil((lanes.isMoving ? LABELS_MOVING : LABELS) / lanes.made.length);
   for (const row of lanes.rows) {
     const y0 = Math.round(row.y * scale), y1 = Math.round((row.y + row.h) * scale);
-    if (row.kind === "lane") figures.push([row, percent(drawLane(row.lane, y0, y1, w, each, late[row.pool], labels, labels.length + eachLane, scale))]);
+    if (row.kind === "lane") figures.push([row, percent(drawLane(row.lane, y0, y1, w, each, late(run.queue[row.executors[0]]), labels, labels.length + eachLane, scale))]);
     else if (row.kind === "chain") drawChain(row, y0, y1, w, each, labels, scale);
     else if (row.kind === "submit") drawSubmissions(y0, y1, w, each);
     else figures.push([row, drawLevel(row, y0, y1, w, each)]);
@@ -246,13 +255,13 @@ function idle(x0, x1, y0, y1, late) {
 // Draw a lane and return the share of the view in which it was busy.
 function drawLane(lane, y0, y1, w, each, late, labels, mostLabels, scale) {
   idle(0, w, y0, y1, late);
-  const {order} = lane, lit = lanes.lit;
-  const from = lowerBound(order, view.from - lane.longest, k => run.start[order[k]]), to = lowerBound(order, view.to, k => run.start[order[k]], from);
+  const {order} = lane, {spans} = run, lit = lanes.lit;
+  const from = lowerBound(order, view.from - lane.longest, k => spans.start[order[k]]), to = lowerBound(order, view.to, k => spans.start[order[k]], from);
   if (lane.executors.length > 1 || to - from > w / 2) return drawDensity(lane, y0, y1, w, each, late);
   let busy = 0;
   const top = y0, height = y1 - y0;
   for (let k = from; k < to; k++) {
-    const task = order[k], begin = run.start[task], end = run.end[task];
+    const task = spans.task[order[k]], begin = spans.start[order[k]], end = spans.end[order[k]];
     if (end < view.from) continue;
     busy += Math.max(0, Math.min(end, view.to) - Math.max(begin, view.from));
     const x0 = Math.round((begin - view.from) / each), x1 = Math.max(x0 + 1, Math.round((end - view.from) / each)), isWide = x1 - x0 > 3 * scale;
@@ -361,15 +370,18 @@ function drawOver() {
   if (task < 0) return;
   context.save();
   context.beginPath(); context.rect(LEFT, 0, plotWidth(), lanes.height); context.clip();
-  const place = one => { const lane = lanes.made[lanes.laneOf[run.executor[one]]]; return {x0: xOf(run.start[one]), x1: xOf(run.end[one]), y: lane.y, h: lane.h, mid: lane.y + lane.h / 2}; };
-  const mine = place(task);
+  const {spans} = run, places = one => spansOf(one).map(span => {
+    const lane = lanes.made[lanes.laneOf[spans.executor[span]]];
+    return {x0: xOf(spans.start[span]), x1: xOf(spans.end[span]), y: lane.y, h: lane.h, mid: lane.y + lane.h / 2};
+  });
+  const mine = places(task), last = of => of[of.length - 1];
   context.strokeStyle = theme.ink2; context.setLineDash([2, 3]); context.lineWidth = 1;
   for (const time of [run.submit[task], run.ready[task], run.start[task], run.end[task]]) {
     context.beginPath(); context.moveTo(xOf(time), 24); context.lineTo(xOf(time), lanes.height - 16); context.stroke();
   }
   context.setLineDash([]);
   for (const [others, isBefore] of [[state.before, true], [state.after, false]]) for (const {task: other} of others.slice(0, 8)) {
-    const its = place(other), [a, b] = isBefore ? [its, mine] : [mine, its];
+    const its = places(other), [a, b] = isBefore ? [last(its), mine[0]] : [last(mine), its[0]];
     if (a.x1 < LEFT - 4000 || b.x0 > LEFT + plotWidth() + 4000) continue;
     const reach = Math.max(24, Math.min(160, Math.abs(b.x0 - a.x1) / 2));
     for (const [colour, thick] of [[theme.bg, 4], [theme.ink, 1.3]]) {
@@ -380,13 +392,13 @@ function drawOver() {
     context.beginPath(); context.moveTo(b.x0, b.mid); context.lineTo(b.x0 - 7, b.mid - 3.5); context.lineTo(b.x0 - 7, b.mid + 3.5); context.fill();
   }
   context.lineWidth = 2; context.strokeStyle = theme.ink;
-  context.strokeRect(mine.x0, mine.y, Math.max(2, mine.x1 - mine.x0), mine.h);
+  for (const one of mine) context.strokeRect(one.x0, one.y, Math.max(2, one.x1 - one.x0), one.h);
   const text = waited(task) > 0 ? `ready, not started for ${number(waited(task))} ${given.unit}` : "", x = xOf(Math.max(run.ready[task], run.submit[task]));
   if (text) {
     const y = lanes.height - 14;
-    context.lineWidth = 1.2; context.beginPath(); context.moveTo(x, y + 5); context.lineTo(mine.x0, y + 5); context.stroke();
+    context.lineWidth = 1.2; context.beginPath(); context.moveTo(x, y + 5); context.lineTo(mine[0].x0, y + 5); context.stroke();
     context.font = "600 10.5px Inter, system-ui, sans-serif"; context.textAlign = "center"; context.textBaseline = "middle";
-    const size = context.measureText(text).width + 12, mid = Math.min(LEFT + plotWidth() - size / 2, Math.max(LEFT + size / 2, (x + mine.x0) / 2));
+    const size = context.measureText(text).width + 12, mid = Math.min(LEFT + plotWidth() - size / 2, Math.max(LEFT + size / 2, (x + mine[0].x0) / 2));
     context.fillStyle = theme.ink; context.fillRect(mid - size / 2, y - 2, size, 14);
     context.fillStyle = theme.bg; context.fillText(text, mid, y + 5.5);
   }
@@ -399,15 +411,17 @@ let whole = null;
 
 // Draw the whole run once: stacked bars of busy shares by kernel for each pool, and the window.
 function makeWhole(scale) {
-  const w = Math.round(plotWidth() * scale), nPools = Math.min(3, counts.late.length), isSummed = counts.late.length > 3;
+  const w = Math.round(plotWidth() * scale), nPools = Math.min(3, given.pools.length), isSummed = given.pools.length > 3;
   const rows = isSummed ? 1 : nPools, h = Math.round(OVERVIEW * scale), each = run.total / w;
   const made = new Pixels(w, h), nKernels = run.kernels.length, mean = [];
   made.data.fill(theme.bgPx);
   const tall = Math.floor((OVERVIEW - 34) / rows * scale), busy = Array.from({length: rows}, () => new Float32Array(w * nKernels)), sizes = new Int32Array(rows);
-  for (let e = 0; e < run.nExecutors; e++) sizes[isSummed ? 0 : run.pool[e]]++;
-  for (let k = 0; k < run.n; k++) {
+  for (let e = 0; e < run.nExecutors; e++) if (!given.names || given.names[e]) sizes[isSummed ? 0 : run.pool[e]]++;
+  const {spans} = run;
+  for (let s = 0; s < spans.n; s++) {
+    const k = spans.task[s];
     if (lanes.lit && !lanes.lit[k]) continue;
-    const row = busy[isSummed ? 0 : run.pool[run.executor[k]]], start = run.start[k], end = run.end[k], last = Math.min(w - 1, Math.floor(end / each));
+    const row = busy[isSummed ? 0 : run.pool[spans.executor[s]]], start = spans.start[s], end = spans.end[s], last = Math.min(w - 1, Math.floor(end / each));
     for (let x = Math.min(w - 1, Math.floor(start / each)); x <= last; x++) row[x * nKernels + run.kernel[k]] += Math.max(0, Math.min(end, (x + 1) * each) - Math.max(start, x * each));
   }
   for (let r = 0; r < rows; r++) {
@@ -464,12 +478,12 @@ function drawBrush() {
 function taskAt(x, y) {
   const lane = lanes.made.find(one => y >= one.y - 1 && y < one.y + one.h + 1);
   if (!lane || x < LEFT || x > LEFT + plotWidth() || !lane.order.length) return -1;
-  const time = timeOf(x), near = 3 * (view.to - view.from) / plotWidth(), {order} = lane;
+  const time = timeOf(x), near = 3 * (view.to - view.from) / plotWidth(), {order} = lane, {spans} = run;
   let best = -1, distance = Infinity;
-  const to = lowerBound(order, time + near, k => run.start[order[k]]);
-  for (let k = to - 1; k >= 0 && k >= to - 400 && run.start[order[k]] >= time - lane.longest - near; k--) {
-    const task = order[k], far = time < run.start[task] ? run.start[task] - time : time > run.end[task] ? time - run.end[task] : 0;
-    if (far < distance) { best = task; distance = far; }
+  const to = lowerBound(order, time + near, k => spans.start[order[k]]);
+  for (let k = to - 1; k >= 0 && k >= to - 400 && spans.start[order[k]] >= time - lane.longest - near; k--) {
+    const span = order[k], far = time < spans.start[span] ? spans.start[span] - time : time > spans.end[span] ? time - spans.end[span] : 0;
+    if (far < distance) { best = spans.task[span]; distance = far; }
     if (!far) break;
   }
   return distance <= near ? best : -1;

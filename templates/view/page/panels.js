@@ -46,7 +46,7 @@ function showTask() {
   else if (ready > run.submit[task]) rows.push(row(["mark", number(ready - run.submit[task]), HELD[held === "mark" ? "mark" : "edge"], "–"], [1]));
   const wait = run.start[task] - ready;
   if (wait > 0) rows.push(row([held === "edge" || AT_SUBMISSION.has(held) ? "dispatch" : held, number(wait), held === "edge" || AT_SUBMISSION.has(held) ? "its AICPU dispatched it" : causeText(held, heldIt), heldIt >= 0 && !AT_SUBMISSION.has(held) ? line(heldIt) : "–"], [1], wait > given.dispatch ? {class: "bad"} : {}));
-  rows.push(row(["runs", number(run.length[task]), `on ${executorName(run.executor[task])}, AICPU ${run.aicpu[run.executor[task]]}`, line(task)], [1]));
+  rows.push(row(["runs", number(run.length[task]), `on ${given.names ? spansOf(task).map(span => executorName(run.spans.executor[span])).join(", ") : `${executorName(run.executor[task])}, AICPU ${run.aicpu[run.executor[task]]}`}`, line(task)], [1]));
   panel.replaceChildren(
     el("h2", {}, keyOf(run.kernel[task]), " ", el("span", {title: nameOf(task)}, short(nameOf(task), 56)), el("small", {}, `task ${number(task)} of ${number(run.n)}${run.onChain.has(task) ? ", on the chain" : ""}`)),
     strip(task, ready), el("p", {class: "dim"}, "One cause at each boundary"), table(["held by", given.unit, "what", "line"], rows, [1]),
@@ -288,7 +288,7 @@ function drawSpace(one, made, room) {
       const it = value(tasks[k]), isPale = lanes.lit !== null && !lanes.lit[tasks[k]];
       if (!it && !isExecutor) continue;
       context.fillStyle = isPale ? theme.ink3 : !isExecutor && shareOf(tasks[k]) > 0.6 ? theme.bg : theme.ink;
-      context.fillText(isExecutor ? executorName(run.executor[tasks[k]]).split(" ").pop() : compact(it), left + x[k] * wide + (wide - gap) / 2, yOf[y[k]] + tall / 2);
+      context.fillText(isExecutor ? shortName(run.executor[tasks[k]]) : compact(it), left + x[k] * wide + (wide - gap) / 2, yOf[y[k]] + tall / 2);
     }
   }
   const chosen = state.task >= 0 ? tasks.indexOf(state.task) : -1;

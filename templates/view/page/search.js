@@ -25,6 +25,11 @@ function parse(query) {
   take(String.raw`#(\d+)`, ([n]) => tests.push(task => task === Number(n)));
   take(String.raw`\bAICPU\s+(\d+)`, ([n]) => tests.push(task => run.aicpu[run.executor[task]] === Number(n)));
   take(String.raw`\b(?:executor|thread)\s+(\d+)`, ([n]) => tests.push(task => run.executor[task] === Number(n)));
+  take(String.raw`\b(rank\s+\d+(?:\s+(?:core\s+\d+|link)\b)?)`, ([words]) => {
+    const wanted = words.toLowerCase().replace(/\s+/g, " "), fits = Object.fromEntries(Object.entries(given.names ?? {}).filter(([, name]) => `${name} `.startsWith(`${wanted} `)));
+    if (!Object.keys(fits).length) faults.push(`nothing is called “${wanted}”`);
+    tests.push(task => run.executor[task] in fits);
+  });
   given.pools.forEach((name, pool) => { if (given.pools.length > 1) {
     take(String.raw`\b${name}\s+(\d+)`, ([n]) => tests.push(task => run.executor[task] === run.poolFirst[pool] + Number(n) && run.pool[run.executor[task]] === pool));
   } });
