@@ -196,7 +196,7 @@ def _error(kernel: k.Kernel, arch: Arch, peak: Peak) -> CapacityError:
     return CapacityError(
         f"kernel `{kernel.name}` needs {peak.size_bytes} bytes of {peak.memory}, more than {arch.name} has", kernel.span,
         expected=f"at most {limit} bytes at any time", found=f"{peak.size_bytes} bytes at line {peak.line}", help=_advice(peak, limit),
-        notes=(f"who lives in {peak.memory} then:", *(str(tenant) for tenant in peak.tenants)))
+        notes=(f"tiles that live in {peak.memory} then:", *(str(tenant) for tenant in peak.tenants)))
 
 
 def _advice(peak: Peak, limit: int) -> str:

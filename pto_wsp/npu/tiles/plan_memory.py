@@ -389,7 +389,7 @@ def _too_much(program: TileProgram, lives: Sequence[LiveRange], end: int, limit:
         f"kernel `{program.name}` needs {needed} bytes of {newest.buffer.space.value}, more than {arch.name} has", newest.spans[0],
         expected=f"at most {limit} bytes at any time", found=f"{needed} bytes at line {newest.spans[0].line}",
         help=_advice(program, there, limit),
-        notes=(f"who lives in {newest.buffer.space.value} then:", *(_tenant(program, life) for life in there)))
+        notes=(f"tiles that live in {newest.buffer.space.value} then:", *(_tenant(program, life) for life in there)))
     error.kernel, error.memory, error.needed_bytes, error.limit_bytes = program.name, newest.buffer.space.value, needed, limit
     return error
 

@@ -29,7 +29,7 @@ def again_in(plan: TilePlan) -> frozenset[str]:
 
 
 def computed_again(function: TensorFunction, plan: TilePlan) -> Body:
-    """Return the body of a divided function with the groups of such values in each group that reads them.
+    """Return the body of a divided function, with the groups of values that are computed again copied into the groups that read them.
 
     Raises: J303 where the value is a result, is read by no kernel of its body, or reads what is written meanwhile.
     """

@@ -12,7 +12,7 @@ HOST_BYTES = 1 << 22      # what a task of a machine without bounded memories ma
 
 
 def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str, int]) -> int:
-    """Return the bytes of the tiles that live at the same time, at most: of what a group reads from memory, and of what it computes.
+    """Return the most bytes of tiles that live at the same time: tiles of tensors that a group reads, and tiles of values that it computes.
 
     `sizes`: the extents of tiles; an axis without one is whole. A tile lives from its first statement to its last.
     """
@@ -35,7 +35,7 @@ def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str
 
 
 def least_bytes(group: KernelGroup, bounds: Mapping[str, int]) -> int:
-    """Return the bytes of the smallest tiles: one position of each axis that is cut, eight of one that is walked."""
+    """Return the bytes of the smallest tiles: one position of each axis that is cut, eight positions of each axis that is walked."""
     sizes = dict.fromkeys(group.tiled, 1)
     if group.walked is not None:
         sizes[group.walked] = 8

@@ -63,7 +63,7 @@ def groups_in(planned: PlannedFunction, context: TensorContext) -> Iterator[tupl
 
 
 def _of_shared_loops(name: str, group: KernelGroup, groups: Sequence[tuple[str, KernelGroup, int]], plan: TilePlan) -> dict[Dim, int]:
-    """Return the tiles, by axis, that those of a group have to divide or to be multiples of: of groups that the plan wants in one loop."""
+    """Return, by axis, the tile sizes of the groups that share a loop with this group; this group's sizes divide them or are multiples."""
     found: dict[Dim, int] = {}
     task = [entry for entry in plan.entries if entry.key == "keep" and entry.first == "task"]
     for other_name, other, _ in groups if task else ():

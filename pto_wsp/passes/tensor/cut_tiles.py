@@ -128,7 +128,7 @@ class _GroupCut:
         return None if bound is not None and bound <= said.first else said.first
 
     def _segments_of(self, axis: Dim) -> tuple[_AxisLoop, ...]:
-        """Return the loops of tasks over an axis: one with a short last tile, or one for each of the sizes that the plan's `tails` has."""
+        """Return the loops of tasks over an axis: one loop with a short last tile, or a loop for each size in the plan's `tails`."""
         said = said_of(self._plan, "tiles", self._name, self._group, axis)
         assert said is not None and isinstance(said.first, int)
         extent, inside = self._group.axes.extent(axis), self._steps.get(axis)
@@ -199,7 +199,7 @@ class _GroupCut:
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def _taken(self, axis: Dim | None, dim: int) -> tuple[ArrayStep, ...]:
-        """Return the steps of a view from dimension `dim` to the task's tile, and to what a loop inside takes of it; none for all."""
+        """Return the view steps that cut `dim` to the task's tile, then to the step of a loop in the kernel; () for the whole axis."""
         if axis is None or axis not in self._now:
             bound = None if axis is None else self._bounds.get(getattr(self._group.axes.extent(axis), "name", ""))
             return () if bound is None else (TileCut(dim, Const(0), bound),)
@@ -350,7 +350,7 @@ class _GroupCut:
         return [*before, loop, *after]
 
     def _summed(self, statement: Apply) -> tuple[Item, list[Item], list[Item]]:
-        """Return the start of a carried sum, what a step adds, and what is done with the sum in the end."""
+        """Return the statement that starts a carried sum, the statements of each step, and the statements behind the last step."""
         entry = TABLE[statement.op]
         tile = self._tile(statement.results[0])
         wide = DType.F32 if tile.dtype.is_half else tile.dtype

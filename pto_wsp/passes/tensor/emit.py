@@ -68,7 +68,7 @@ class RankedModuleText(ModuleText):
         return "" if whole is None else _layout_text(whole.layout)
 
     def _body(self, bound: Sequence[ModuleTensor]) -> list[ModuleLine]:
-        """Return the body as loops over ranks with collectives between them; what several of these use is made in front."""
+        """Return the body as loops over ranks with collectives between the loops; tensors that several of these use are made in front."""
         ranks = self._ranks
         self._mesh = self._of_kernels.take("mesh")
         body, names = self._function.body, self._names.inner()
@@ -110,7 +110,7 @@ class RankedModuleText(ModuleText):
         return ModuleLine(f"{name} = Tensor.empty(({shown}), {array.dtype.name}, layout={layout})", 1)
 
     def _parts_of(self, body: Body) -> Iterator[Run | list[Segment]]:
-        """Yield the collectives of a body, each as its run, and what stands between them; of bodies with collectives, what is inside."""
+        """Yield each collective of a body as a `Run`, the segments between collectives as lists; enter bodies with collectives."""
         block: list[Segment] = []
         for segment in self._homes.inside(body):
             if not _has_move(segment):

@@ -23,12 +23,12 @@ from pto_wsp.values import dataclass
 
 
 class NoTile(Exception):
-    """A view that no task can bind as a tile. The arguments: what stands in the way, and what would help."""
+    """A view that no task can bind as a tile. Arguments: the reason, and the advice to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueDim:
-    """A dimension of a value in a kernel: the lanes that it has, and how many of them are there."""
+    """A dimension of a value in a kernel: its number of lanes, and how many of the lanes are valid."""
 
     limit: int
     extent: Scalar
@@ -68,7 +68,7 @@ def matrices(rank: int) -> Folding:
 
 
 class ExtentLimits:
-    """The most that extents can be, by what they say themselves and by what is assumed of symbols."""
+    """Upper bounds of extents, from the extents' own expressions and from the bounds assumed of symbols."""
 
     def __init__(self, bounds: Mapping[str, int]) -> None:
         self._bounds = bounds
@@ -106,7 +106,7 @@ class DimPart:
 
 @dataclass(frozen=True, slots=True)
 class DimSlice:
-    """What a view takes of a dimension of memory: `size` positions from `start` on, a step apart; `extent` of them are there.
+    """The positions of a dimension of memory that a view reads: `size` positions from `start` on, a step apart, `extent` of them valid.
 
     `whole`: the extent of the dimension that is taken from. `within`: the part of the dimension that `start` counts in.
     `is_open`: a table says which positions: all are bound, however many, and the tile has none of them.
@@ -347,7 +347,7 @@ def _folded(memory: _StepsTaken, own: tuple[Scalar, ...], reshaped: tuple[Scalar
 
 def _grouped(taken: list[DimSlice], kept: list[int], own: tuple[Scalar, ...], reshaped: tuple[Scalar, ...] | None,
              ) -> tuple[tuple[Scalar, ...] | None, tuple[DimSlice, ...], tuple[int, ...], int]:
-    """Return the shape that memory is given, what is taken of it, the dimensions that are bound, and how many that are above 1 are rows."""
+    """Return the shape of memory, a slice of each dimension, the dimensions that a tile binds, how many above 1 of these are rows."""
     if any(one.is_open for one in taken) and len(kept) > 2:
         n_open = sum(one.is_open for one in taken)
         columns = _merged(taken, kept[n_open:])
@@ -404,8 +404,9 @@ def _grouped_in_memory(taken: list[DimSlice], kept: list[int], own: tuple[Scalar
 
 
 def split_into(shape: tuple[Scalar, ...], own: tuple[Scalar, ...]) -> list[list[int]] | None:
-    """Return for each dimension of memory the dimensions of a shape that split it; None for a shape that joins dimensions. One of extent 1
-    may have none.
+    """Return, for each dimension of memory, the dimensions of a shape that split it; None for a shape that joins dimensions.
+
+    A dimension of extent 1 may have none.
     """
     groups: list[list[int]] = []
     at = 0
@@ -446,7 +447,7 @@ def _between(group: list[int]) -> range:
 
 
 def _merged(taken: list[DimSlice], group: list[int], picks: bool = False) -> DimSlice | None:
-    """Return neighbouring dimensions as one; None where they do not lie one behind the other. `picks`: the first may be of one position."""
+    """Return neighbouring dimensions as one; None if their elements are not contiguous. `picks`: the first may have one position."""
     if not group:
         return DimSlice(Const(1), Const(0), 1, Const(1))
     first = taken[group[0]]

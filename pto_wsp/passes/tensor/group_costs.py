@@ -135,8 +135,9 @@ class DescribedGroup:
 
 
 def _rows_and_step(group: KernelGroup, columns: Dim | None, walked: Dim | None, others: Sequence[Dim]) -> tuple[Dim | None, bool]:
-    """Return the axis of which a task takes several positions beside the columns and what it takes whole, and whether a sum is walked in
-    steps of several positions: the first of `others`, or none, that leaves tiles in memory.
+    """Return the axis that gives a task its rows, and whether a sum is walked in steps of several positions.
+
+    The axis is the first of `others`, or None, with which every view of memory is still a tile.
     """
     several: frozenset[Dim | None] = frozenset((columns, *(axis for axis in group.whole if group.axes.extent(axis) != Const(1))))
     if len(several) < 2:
@@ -149,7 +150,7 @@ def _rows_and_step(group: KernelGroup, columns: Dim | None, walked: Dim | None, 
 
 @lru_cache(maxsize=256)      # a group is costed several times
 def _has_tiles(group: KernelGroup, several: frozenset[Dim | None], walked: Dim | None) -> bool:
-    """Tell whether tasks can bind every view of memory as a tile, where they take several positions along these axes and one along others.
+    """Tell whether tasks can bind every view of memory as a tile, with several positions along the axes `several` and one along all others.
 
     The last tile along an axis may be short. Axes that a task takes whole are among `several`.
     """

@@ -244,7 +244,7 @@ def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
 
 
 def _turned_on_itself(axes: Axes, statements: Iterable[StatementFacts]) -> bool:
-    """Tell whether one axis is two dimensions of a value, as of `n[:, None] < n`: a tile of it would be a block on the diagonal alone."""
+    """Tell whether one axis is two dimensions of a value, as in `n[:, None] < n`: its tiles would be blocks on the diagonal only."""
     for one in statements:
         for found in (*map(axes.of_view, one.reads), *map(axes.of_array, one.makes), *map(axes.of_view, one.writes)):
             if len(found) > 1 and len(set(found)) < len(found) - max(0, found.count(None) - 1):

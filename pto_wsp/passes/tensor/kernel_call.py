@@ -28,7 +28,7 @@ def identifier(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModuleLine:
-    """A line of the module: its text without indentation, how deep it stands, and the user's line that it comes from."""
+    """A line of the module: its text without indentation, its depth of indentation, and the span of the user's line that it comes from."""
 
     text: str
     depth: int = 0
@@ -137,7 +137,7 @@ def _bracket(entries: Sequence[str]) -> str:
 
 
 def certainly_apart(one: Flat, other: Flat) -> bool:
-    """Tell whether two parts of one memory certainly do not meet: along some dimension, one ends where the other begins or before."""
+    """Tell whether two parts of one tensor are certainly disjoint: along some dimension, one part ends before the other begins."""
     if one.shape != other.shape:
         return False
     for a, b in zip(one.dims, other.dims, strict=True):

@@ -76,7 +76,7 @@ def kernel_of(run: Run, homes: Homes, limits: ExtentLimits, outside: Outside) ->
 
 @dataclass(slots=True, eq=False)
 class _KnownTiles:
-    """What is known at a place of the body: stored values by the view that they were stored to, tiles that were loaded."""
+    """The tiles that exist at a place of the body: stored values by the view that they were stored to, and loaded tiles."""
 
     stored: dict[ArrayView, KernelValue] = field(default_factory=dict)
     loaded: dict[ArrayView, KernelValue] = field(default_factory=dict)
@@ -233,7 +233,7 @@ class _KernelPrinter:
         return scalar_text(node, lambda inner: self._leaf(inner, dtype))
 
     def condition(self, node: Scalar) -> str:
-        """Return a condition as text of the kernel: comparisons stay, what they compare may be parameters."""
+        """Return a condition as kernel text: comparisons stay comparisons, their operands may become parameters of the kernel."""
         if _is_condition(node):
             return scalar_text(node, lambda inner: None if _is_condition(inner) else self._leaf(inner, None))
         return f"{self.scalar(node)} != 0"
@@ -362,7 +362,7 @@ class _KernelPrinter:
         return value
 
     def _rows_apart(self, view: ArrayView) -> KernelValue | None:
-        """Return a view as rows of a matrix that are not neighbours, picked one by one; None for a view of another kind."""
+        """Return a view as rows of a matrix that are picked one by one, not neighbours; None for any other view."""
         found = row_places(view, self.limits)
         if found is None:
             return None
@@ -455,7 +455,7 @@ class _KernelPrinter:
         self.line(f"{buffer.text}{brackets or '[:]'} = {text}")
 
     def _fitted(self, value: KernelValue, place: KernelValue) -> KernelValue:
-        """Return a value in the folding of the place that it is written to; what broadcasts keeps its extents of 1."""
+        """Return a value in the folding of the place that it is written to; a dimension that broadcasts keeps its extent of 1."""
         missing = len(place.dims) - len(value.dims)
         dims = (*(ValueDim(1, Const(1)) for _ in range(missing)), *value.dims)
         wide = replace(value, dims=dims, folding=Folding(value.folding.first + missing, value.folding.second + missing))

@@ -184,7 +184,7 @@ class ModuleText:
 
     def _loop(self, loop: Any, depth: int, names: Names, variables: dict[Var, str],
               tasks: Callable[..., list[ModuleLine]] | None = None) -> list[ModuleLine]:
-        """Return a loop as lines. `tasks`: what prints its body, one iteration after the other."""
+        """Return a loop as lines. `tasks` prints the body of an ordered loop."""
         inner = names.inner()
         name = inner.take(identifier(loop.var.name))
         plain = loop.start == Const(0) and loop.step == Const(1)
@@ -233,7 +233,7 @@ class ModuleText:
         return ModuleLine(f"{name} = Tensor.empty(({shape}), {array.dtype.name}){part}", depth, span)
 
     def _room(self, extent: Scalar) -> Scalar:
-        """Return how many positions memory has for an extent: of one that tasks compute, the most that it can be."""
+        """Return the number of positions to allocate for an extent: the upper bound for an extent that tasks compute."""
         computed = any(isinstance(leaf, Element) and leaf.tensor.id not in self._given for leaf in leaves(extent))
         return self._bound_of.get(extent, extent) if computed else extent
 
@@ -397,7 +397,7 @@ def first_span(lines: Sequence[ModuleLine]) -> Span:
 
 
 def _kernel_name(run: Run) -> str:
-    """Return what a kernel is to be called: its group, else the value that it makes last."""
+    """Return the name of a kernel: its group, else the value that the kernel makes last."""
     if run.group:
         return run.group
     names = [array.name for item in run.items for leaf in flow.leaves(item) for array in _defined(leaf)]

@@ -285,7 +285,7 @@ def _expanded(writer: KernelWriter, operand: KernelValue | Scalar, dims: Dims, d
 
 
 def _made(writer: KernelWriter, statement: Apply, operands: Sequence[KernelValue | Scalar], dims: Dims, dtype: DType) -> Spelled:
-    """Return what is made of numbers alone: `full` has one, `arange` a start and a step."""
+    """Return the text of an op whose operands are numbers: `full` has one number, `arange` a start and a step."""
     folding = usual(len(dims))
     shape = folding.tile_shape(dims)
     given = [one for one in operands if not isinstance(one, KernelValue)]

@@ -97,7 +97,7 @@ def bounds_of_symbols(function: TensorFunction) -> dict[str, int]:
 
 
 def _with_two_views(statement: Statement) -> Statement:
-    """Return a product of a tensor by itself as one of two views: tasks cut the rows of the one, the columns of the other."""
+    """Return a product of a tensor by itself as a product of two views: tasks cut rows of the first view, columns of the second."""
     match statement:
         case Apply(operands=(ArrayView() as one, ArrayView() as other)) if one == other and isinstance(TABLE.get(statement.op), Matmul):
             again = one.then(Permute(tuple(range(len(one.shape)))))
@@ -147,7 +147,7 @@ def _size_of(cut: Cut, extent: Scalar) -> int | None:
 # -- groups ------------------------------------------------------------------------------------------------------------
 @dataclass(slots=True, eq=False)
 class _Cluster:
-    """Items that stand side by side: those of one group, or a single loop or choice of tasks (`group` None)."""
+    """Neighbouring items: the items of one group, or a single loop or choice of tasks (`group` None)."""
 
     items: list[Item]
     effects: Effects
@@ -250,7 +250,7 @@ class _Partition:
             parts.append(cluster)
 
     def _place(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item]) -> bool:
-        """Put statements into the last part that they must follow, or behind all parts; return whether they form a group at all."""
+        """Put statements into the last cluster that they must follow, or behind all clusters; return whether they form a group."""
         effects = self._effects_of(items)
         makes = [made for one, made in waiting.items() if one in effects.reads | effects.writes | effects.defines]
         memory = [made for made in makes if 0 in self._users.get(_id_of(made), frozenset()) and _may_stand_first(made)]
@@ -328,9 +328,9 @@ class _Partition:
 
     def _with_state(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
                     done: set[int]) -> set[int] | None:
-        """Put an item, the state that it writes, and all that uses the state into one kernel; None if that cannot be.
+        """Put an item, the state that the item writes, and all users of the state into one kernel; None if they do not form a kernel.
 
-        Returns the positions of the later items that are placed along. A loop stays in a kernel only so: with the state that it carries.
+        Returns the positions of the later items placed with the item. A loop stays inside a kernel only together with the state it carries.
         """
         item = items[position]
         looped = isinstance(item, flow.Loop)
@@ -446,9 +446,9 @@ class _Partition:
 
 
 def _producers(parts: Sequence[_Cluster], effects: Effects, asked: str) -> Iterator[frozenset[int]]:
-    """Yield the sets of clusters that an item may join, by position: all that it must follow, if they can stand together; the last of them.
+    """Yield the sets of clusters, by position, that an item may join: all clusters it must follow, if they can be one; the last of these.
 
-    Clusters stand together at the place of the last if nothing between must follow one of them.
+    Clusters can be one, at the place of the last, if no cluster between must follow one of them.
     """
     follows = [index for index, part in enumerate(parts) if effects.must_follow(part.effects)]
     same = [index for index, part in enumerate(parts) if asked and part.asked == asked]
@@ -467,13 +467,13 @@ def _producers(parts: Sequence[_Cluster], effects: Effects, asked: str) -> Itera
 
 
 def _stand_together(parts: Sequence[_Cluster], chosen: Sequence[int]) -> bool:
-    """Tell whether clusters may stand at the place of the last of them: nothing between must follow one of them."""
+    """Tell whether clusters can all be at the place of the last: no cluster between must follow one of them."""
     between = [part for index, part in enumerate(parts) if chosen[0] < index < chosen[-1] and index not in chosen]
     return not any(part.effects.must_follow(parts[index].effects) for part in between for index in chosen)
 
 
 def _axes_in(after: KernelGroup, before: KernelGroup) -> dict[Dim, Dim]:
-    """Return what the axes of a group are in a larger one that has all its statements."""
+    """Return the axes of a group mapped to the axes of a larger group that has all its statements."""
     found: dict[Dim, Dim] = {}
     for statement in before.statements:
         pairs = [(before.axes.of_view(view), after.axes.of_view(view)) for view in views_of(statement)]
@@ -519,7 +519,7 @@ def _check_followed(saved: Mapping[str, tuple[str, ...]], made: Mapping[str, tup
 
 
 def _named(statement: Statement) -> tuple[Array, ...]:
-    """Return the arrays by which a plan may name a statement: those it makes, or writes."""
+    """Return the arrays by which a plan may name a statement: arrays that the statement makes or writes."""
     match statement:
         case Apply(results=arrays):
             return arrays
@@ -574,7 +574,7 @@ def groups_of(body: Body, facts: GroupFacts, known: Mapping[str, KernelGroup],
 
 
 def runs_of(body: Body, users: Mapping[int, frozenset[int]]) -> list[tuple[str, tuple[Item, ...]]]:
-    """Return the items of a body in runs: (group, its items), the `Make`s of its own state included; ("", one item) for what is no group's.
+    """Return the items of a body in runs: (group, its items with the `Make`s of its own state); ("", item) for an item of no group.
 
     `users`: see `effects.users_of`.
     """

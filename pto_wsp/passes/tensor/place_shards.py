@@ -76,7 +76,7 @@ class MeshPlacement:
 
 
 def place_shards(function: TensorFunction, placement: MeshPlacement) -> tuple[TensorFunction, LocalArrays]:
-    """Return a function as each rank runs it, on parts, and what the parts are of.
+    """Return a function as each rank runs it, on parts of arrays, and the whole array of each part.
 
     Raises: M101 and M108 for layouts that do not fit; M103 for an InOut parameter of which ranks hold copies; M109 for a move that would
     differ by rank.
@@ -93,7 +93,7 @@ def place_shards(function: TensorFunction, placement: MeshPlacement) -> tuple[Te
 
 
 def without_moves(function: TensorFunction) -> TensorFunction:
-    """Return a function for one rank, in which a move gives its operand; of what is written later, a copy."""
+    """Return a function for one rank: a move is its operand, or a copy of an operand that is written later."""
     if not any(isinstance(leaf, Apply) and leaf.op == MOVE for leaf in flow.leaves(function.body)):
         return function
     written = {leaf.target.array.id for leaf in flow.leaves(function.body) if isinstance(leaf, Put)}
@@ -162,7 +162,7 @@ class _StartOver(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Cuts:
-    """What is found about a function while it is placed: the cuts of state by array and dimension, and the axes that cut loops."""
+    """The cuts of a function: mesh axes that cut state, by array and dimension, and mesh axes that cut loops."""
 
     state: dict[int, dict[int, Shard]] = field(default_factory=dict)
     loops: dict[Var, str] = field(default_factory=dict)

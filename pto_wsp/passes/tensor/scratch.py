@@ -27,7 +27,7 @@ class ArrayHome(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """The items that one call of a kernel computes, with the state that they make. `group`: name of the group, "" for none."""
+    """The items that one call of a kernel computes, with the state that the items make. `group`: name of the group, "" for none."""
 
     group: str
     items: tuple[Item, ...]
@@ -157,7 +157,7 @@ def _with_state(parts: tuple[Segment, ...], results: frozenset[int]) -> tuple[Se
 
 
 def _used(items: tuple[Item, ...]) -> Iterator[int]:
-    """Yield the ids of arrays that items read or write, or of which they read elements; state that they only make is not used."""
+    """Yield the ids of arrays that items read or write, whole or by element; a state that items only make is not used."""
     for item in items:
         if made_by(item) is None:
             yield from _all_used(item)

@@ -88,7 +88,7 @@ class _Nest:
 
 @dataclass(frozen=True, slots=True)
 class _BlockCut:
-    """What a view takes of a dimension: the blocks of a loop. `step`: the place of the step among those of the view."""
+    """A cut of a dimension in blocks, one block for each iteration of a loop. `step`: the index of the cut among the view's steps."""
 
     step: int
     var: Var
@@ -298,7 +298,7 @@ def _span_of(nest: _Nest) -> Span:
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
 def _block_of(view: ArrayView, dim: int, variables: Sequence[Var]) -> _BlockCut | None:
-    """Return the blocks that a view takes of a dimension of its array, one in each iteration of a loop; None if it takes anything else."""
+    """Return the cut in blocks that a view makes of a dimension of its array, one block for each iteration; None for another use."""
     at = dim
     for place, step in enumerate(view.steps):
         match step:
@@ -352,7 +352,7 @@ def _is_scattered(leaf: Statement, view: ArrayView) -> bool:
 
 
 def _joined(new: _Shared, before: Sequence[_Shared]) -> _Shared | str:
-    """Return groups of nests as one; or why they have no loop in common."""
+    """Return groups of nests joined to one group, or the reason why they can share no loop."""
     blocks, scratch = dict(new.blocks), {}
     for one in before:
         scratch.update(one.scratch)
@@ -369,7 +369,7 @@ def _undivided(sizes: Sequence[int]) -> str:
 
 
 def _why_not(group: _Shared, effects_by_place: Sequence[Effects], nests: Mapping[int, _Nest]) -> str:
-    """Return why nests cannot stand in one loop; "" if they can."""
+    """Return the reason why nests cannot share one loop; "" if they can."""
     places = sorted(group.blocks)
     for place in range(places[0], places[-1]):
         if place not in group.blocks:

@@ -115,7 +115,7 @@ def _folded_item(item: t.Item) -> Iterator[t.Item]:
 # -- common values -----------------------------------------------------------------------------------------------------
 @dataclass(slots=True)
 class _Values:
-    """What is known at a place: operations that were done, by what they compute, and which values stand for others.
+    """The facts at a place of a body: the operations done so far, by their meaning, and the values that replace other values.
 
     `versions`: how often a part of the state was written, by the array's number; another version is another value. `changing`: the state
     that is written anywhere; `elements`: the arrays of which scalars read elements.
@@ -130,7 +130,7 @@ class _Values:
     clock: list[int] = field(default_factory=lambda: [0])
 
     def inside(self) -> _Values:
-        """Return what is known at the beginning of a body: all of it; what is found inside stays there."""
+        """Return a copy of the facts for a body inside; facts added to the copy stay there."""
         return replace(self, done=dict(self.done), versions=dict(self.versions))
 
     def write(self, arrays: Iterable[int]) -> None:
@@ -299,7 +299,7 @@ def _step_scalars(view: t.ArrayView) -> list[Scalar]:
 
 
 def _kept(body: t.Body, read: frozenset[int]) -> t.Body:
-    """Return a body without the statements that make or write what nothing reads, and without what is empty then."""
+    """Return a body without statements whose results nothing reads, and without loops and choices that become empty."""
     items: list[t.Item] = []
     for item in body.items:
         match item:

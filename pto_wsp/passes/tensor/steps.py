@@ -24,7 +24,7 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TaskStep:
-    """The steps along one axis of a task's tile. `tile`: what the task computes; `step`: how much of the tile at a time.
+    """The steps along one axis of a task's tile. `tile`: positions that the task computes; `step`: positions of each step.
 
     `name`: of the loop; `said`: the entry of the plan.
     """

@@ -134,7 +134,7 @@ class Misfit:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The candidates that fit, the best first; `refused`: what stops the chosen one from growing, or, if none fits, the smallest."""
+    """The candidates that fit, the best first. `refused`: why the next larger candidate, or if none fits the smallest, is too large."""
 
     choices: tuple[TileChoice, ...]
     n_candidates: int
@@ -176,7 +176,7 @@ def executors_of(arch: Arch, unit: Unit) -> int:
 
 
 def unit_of(ops: Iterable[TileOp]) -> Unit:
-    """Return the unit that a kernel of these operations runs on: the cube's, if one of them is a product."""
+    """Return the unit that a kernel of these operations runs on: the cube unit if an operation is a product."""
     return Unit.CUBE if any(_work_of(op) is Work.MKN for op in ops) else Unit.VECTOR
 
 
@@ -234,12 +234,12 @@ def check_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Seque
 
 def fit_error(group: str, axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch,
               refused: Misfit | None, span: SourcePosition) -> PlanFitError:
-    """Return the error about a group of which no tiles fit: what lives in the memory, and the largest extents of what the plan gives.
+    """Return the error for a group of which no tiles fit: the tiles that live in the memory, and the largest extents given by the plan.
 
     `span`: the line that the group computes; where the plan gives extents, the report is at the line that uses the plan.
     """
     given = [axis for axis in axes if axis.given is not None and axis.given != 1]
-    notes = [] if refused is None else [f"who lives in {refused.memory} then:", *(
+    notes = [] if refused is None else [f"tiles that live in {refused.memory} then:", *(
         f"{size:>12,}  {name.rpartition('.')[0] or name} {shape}" for name, size, shape in refused.tenants)]
     largest = []
     for axis in given:
@@ -312,7 +312,7 @@ def _divisors_of(extent: int) -> frozenset[int]:
 
 
 def _thinned(extents: list[int]) -> list[int]:
-    """Return fewer extents: without the one that is nearest to the one before; the first and the last stay."""
+    """Return the extents without the extent nearest to its predecessor; the first and the last extent stay."""
     if len(extents) <= 2:
         return extents[-1:]
     at = min(range(1, len(extents) - 1), key=lambda k: (extents[k + 1] / extents[k - 1], _is_power(extents[k]), k))
@@ -559,7 +559,7 @@ def _work_of(op: TileOp) -> Work:
 
 
 def _limits(arch: Arch) -> dict[str, int | None]:
-    """Return the bytes of each memory that tiles live in; a CPU's, and those of a machine without bounds, are one cache of a core."""
+    """Return the bytes of each memory that tiles live in; for a CPU, or a machine without bounds, of one cache of a core."""
     if not arch.neutral and not arch.cores.shared:
         return {memory.name: memory.usable_bytes for memory in arch.memories}
     host = arch if arch.cores.shared else builtin_arch("host_cpu")
@@ -574,7 +574,7 @@ def _overuse(group: _GroupNumbers, needs: Mapping[str, Numbers], at: int) -> flo
 
 def _next_larger(group: _GroupNumbers, axes: Sequence[TileAxis], grid: Sequence[tuple[int, ...]], fits: npt.NDArray[np.bool_],
                  best: tuple[int, ...]) -> Misfit | None:
-    """Return the next larger candidate along one axis, if it is one that does not fit."""
+    """Return the misfit of the next larger candidate along the first axis where that candidate does not fit."""
     place = {row: at for at, row in enumerate(grid)}
     for k in range(len(axes)):
         larger = sorted({row[k] for row in grid if row[k] > best[k]})

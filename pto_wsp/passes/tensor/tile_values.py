@@ -30,7 +30,7 @@ class Behind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KernelValue:
-    """A value of a kernel: its text, its dimensions, how they are folded to a tile, and what stands behind those that are short.
+    """A value of a kernel: its text, its dimensions, their folding to a tile, and the padding behind short dimensions.
 
     `load`: the call that brings the value from memory, where the text is a name for just that: it may be called with another `fill`.
     """
@@ -124,7 +124,7 @@ def _compact(value: KernelValue) -> Folding:
 
 
 def _place(places: Sequence[int], count: int, dims: Dims) -> int:
-    """Return where the dimension stands that has `count` of those above 1 before it."""
+    """Return the index of the dimension that has `count` dimensions of extent above 1 before it."""
     if count < len(places):
         return places[count] if count else 0
     return len(dims)

@@ -36,7 +36,7 @@ def mistake():
 #    = expected: at most 188416 bytes at any time
 #    = found:    307200 bytes at line 17
 #    = help:     tiles of 1/2 of the elements fit, e.g. `twice` as [80, 160] instead of [160, 160]
-#    = note:     who lives in UB then:
+#    = note:     tiles that live in UB then:
 #    = note:       102400  twice        [160, 160] f32  line 16 to 17
 #    = note:       102400  transposed_2 [160, 160] f32  line 17
 #    = note:       102400  transposed_2_tmp [160, 160] f32  line 17

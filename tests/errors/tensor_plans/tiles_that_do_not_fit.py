@@ -27,5 +27,5 @@ def mistake():
 #    = expected: the largest that fits, with the others as they are: t=64, 1=64
 #    = found:    t=512 1=384 w:0=16 needs 786,432 of 131,072 bytes of L0C
 #    = help:     take a smaller extent, or let the compiler choose
-#    = note:     who lives in L0C then:
+#    = note:     tiles that live in L0C then:
 #    = note:          786,432  out [512, 384] f32

@@ -75,7 +75,7 @@ error[K110]: kernel `small` needs 2048 bytes of UB, more than small has
    = expected: at most 2047 bytes at any time
    = found:    2048 bytes at line 2
    = help:     tiles of 1/2 of the elements fit, e.g. `r0` as [2, 64] instead of [4, 64]
-   = note:     who lives in UB then:
+   = note:     tiles that live in UB then:
    = note:         1024  r0           [4, 64] f32  line 1 to 2
    = note:         1024  r1           [4, 64] f32  line 2 to 3"""
 

@@ -29,7 +29,7 @@ def mistake() -> None:
 #    = expected: at most 188416 bytes at any time
 #    = found:    262656 bytes at line 11
 #    = help:     tiles of 1/2 of the elements fit, e.g. `x` as [64, 256] instead of [128, 256]
-#    = note:     who lives in UB then:
+#    = note:     tiles that live in UB then:
 #    = note:       131072  x            [128, 256] f32  line 10 to 11
 #    = note:       131072  mul          [128, 256] f32  line 10 to 11
 #    = note:          512  rowmean      [128, 1] f32  line 11
