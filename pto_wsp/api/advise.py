@@ -134,7 +134,7 @@ class DirectiveValue:
 
 
 def changes_of(base: Schedule, plan: TaskPlan, arch: Arch) -> list[DirectiveValue]:
-    """Return the changes of single directives that are tried; some may be what the schedule says already, or contradict it."""
+    """Return the changes of single directives to try; a change may be in the schedule already, or contradict the schedule."""
     names, found = loop_names(plan), list[DirectiveValue]()
     for n in worker_counts(arch):
         found += [DirectiveValue("dispatch", f"DispatchPolicy.work_steal({n})", DispatchPolicy.work_steal(n)),
@@ -165,7 +165,7 @@ def _priority(name: str, *, down: bool) -> ReadyPolicy:
 
 
 def _windows(base: Schedule) -> Iterator[DirectiveValue]:
-    """Yield changes of the windows: other sizes of that of tasks, and larger ones of those of other units."""
+    """Yield changes of windows: other sizes of the task window, and larger sizes of the units' windows."""
     windows = base.windows
     for window in windows:
         others = [other for other in windows if other is not window]
@@ -311,7 +311,7 @@ def _pairs(singles: Sequence[DirectiveValue], alone: Mapping[DirectiveValue, int
 
 
 def _best(good: Sequence[_Improvement]) -> Iterator[_Improvement]:
-    """Yield the best change of each set of directives, best first; of equals the one that changes less, then the one tried first."""
+    """Yield the best change of each set of directives, best first; of equal changes the smaller, then the earlier tried."""
     seen: set[frozenset[str]] = set()
     for one in sorted(good, key=lambda one: (one.cycles, len(one.changes))):
         directives = frozenset(change.directive for change in one.changes)
@@ -321,7 +321,7 @@ def _best(good: Sequence[_Improvement]) -> Iterator[_Improvement]:
 
 
 def _why(before: Stats, after: Stats) -> str:
-    """Return what a change does: which cause of the makespan loses most cycles, and what bounds the run then."""
+    """Return the effect of a change: the cause of the makespan that loses most cycles, and the bound of the changed run."""
     then = f"then bounded by {after.dominated_by}" if after.verdict.kind != before.verdict.kind else f"still {after.dominated_by}"
     was, now = (stats.causes() if stats.task_count <= _MOST_EXPLAINED else {} for stats in (before, after))
     lost = {cause: cycles - now.get(cause, 0) for cause, cycles in was.items()}

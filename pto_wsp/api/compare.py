@@ -23,7 +23,7 @@ _EXPECTED = "a program that has run, program.simulate(...), stats, a Schedule, a
 
 @user_call()
 def compare(*given: object, **named: object) -> Comparison:
-    """Return programs, simulations, figures and schedules side by side, best first; the first one given is what others are held against.
+    """Return programs, simulations, figures and schedules side by side, best first; ratios are against the first one given.
 
     Each is a program that has run, a `Simulation`, a `Stats`, or what is timed on the first program or simulation among them, without
     running anything: a Schedule, the workload under one, a policy in place of that run's own (`TaskWindow(256)`), a list of policies, an
@@ -108,7 +108,7 @@ def _one(name: str, value: object, base: Program | Simulation | None) -> Compare
 
 
 def _named(found: list[Compared]) -> list[Compared]:
-    """Return the candidates, those without a name called by what they say otherwise than the first."""
+    """Return the candidates; a candidate without a name is named by its differences from the first."""
     taken = {one.name for one in found}
     named = []
     for at, (one, changes) in enumerate(zip(found, changes_of(found), strict=True)):

@@ -104,7 +104,7 @@ def widget_class() -> Any:
 
         @property
         def simulation(self) -> Any:
-            """The simulation of what is chosen; None if it is refused, for the reason in `message`."""
+            """The simulation of the chosen options; None if they are refused, for the reason in `message`."""
             found = self._choices.simulated(self._read)
             return None if isinstance(found, str) else found
 
@@ -139,7 +139,7 @@ def widget_class() -> Any:
                     self._show_kept()
 
         def _refresh(self) -> None:
-            """Show what is chosen beside the run, its code, and then what each other option would cost."""
+            """Show the chosen options beside the run, their code, and then the cost of each other option."""
             choices, read = self._choices, self._read
             found = choices.simulated(read)
             self.message = found if isinstance(found, str) else ""

@@ -271,7 +271,7 @@ class Workload(Scheduled, doors.Displayed):
             raise _too_deep(f"lowering workload `{self.name}`", problem) from None
 
     def _texts(self) -> Mapping[str, str]:
-        """Return what dump=True writes of the levels above this one, by file."""
+        """Return the texts that dump=True writes of the levels above the workload, by file."""
         return {}
 
     def _refuse_parts(self) -> None:

@@ -46,7 +46,7 @@ def same(a: Scalar, b: Scalar) -> bool:
 
 
 def difference(a: Scalar, b: Scalar) -> int | None:
-    """Return a - b where it is one number for all values of their symbols, as far as the normal form shows; None otherwise."""
+    """Return a - b if it is the same number for all values of the symbols, and the normal form shows this; None otherwise."""
     if a == b:
         return 0
     rest = _minus(_normal(simplified(a), True), _normal(simplified(b), True))
@@ -242,7 +242,7 @@ def _scalar(polynomial: Polynomial) -> Scalar:
 
 
 def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
-    """Return the atoms of a monomial that are left without those of `part`; None where one of them is not there."""
+    """Return the atoms of a monomial without the atoms of `part`; None if an atom of `part` is missing."""
     left = list(monomial)
     for atom in part:
         if atom not in left:

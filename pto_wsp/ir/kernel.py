@@ -58,7 +58,7 @@ class TileParam:
 
     @property
     def accumulates(self) -> bool:
-        """True for a parameter that reads a tensor and combines a value with what it holds."""
+        """True for a parameter that reads a tensor and combines a value with the tensor's elements."""
         return bool(self.combine) and self.role is Role.INOUT
 
 

@@ -115,7 +115,7 @@ class ScalarValue:
 
 
 class CheckKind(Enum):
-    """What a check protects, as its error says it."""
+    """The property that a check protects, in the words of its error."""
 
     INDEX = "an index lies outside its tensor"
     TILE = "a view does not fit its tile"

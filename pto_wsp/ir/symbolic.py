@@ -182,7 +182,7 @@ class Symbolic:
         return _made(scalar.ceil_div(self.node, as_scalar(other)), self, other)
 
     def cast_i64(self) -> Symbolic:
-        """Return a whole number as a signed one of 64 bits, which wraps; numbers of workloads are signed unless they come from U64."""
+        """Return a whole number wrapped to a signed number of 64 bits; numbers of workloads are signed unless they come from U64."""
         node = self._whole("cast_i64")
         return _made(scalar.Unary(Op.NEG, scalar.Unary(Op.NEG, node)), self) if scalar.is_unsigned(node) else Symbolic(node, self.holds)
 

@@ -49,7 +49,7 @@ class NodeTag(NamedTuple):
 
 
 class EnumTag(NamedTuple):
-    """What an enum is called, in JSON with the prefix of its level, and what its members are called."""
+    """The tag of an enum, in JSON with the prefix of its level, and the tags of its members."""
 
     tag: str
     json: str
@@ -81,7 +81,7 @@ class Tags:
             raise ValueError("two classes have one tag")
 
     def unwrapped(self, node: object) -> object:
-        """Return what is spelled for a node: itself, or what stands in a wrapper."""
+        """Return the node that is spelled: the node itself, or the node inside a wrapper."""
         while type(node) in self.wrappers:
             (name,) = type(node).__match_args__   # type: ignore[attr-defined]
             node = getattr(node, name)

@@ -189,7 +189,7 @@ class TensorLayout:
     # -- rules ---------------------------------------------------------------------------------------------------------
 
     def join(self, other: TensorLayout) -> TensorLayout:
-        """Return the layout of an elementwise operation on two tensors of one shape; dimensions of fewer are the last ones.
+        """Return the layout of an elementwise operation on two tensors of one shape; the tensor with fewer dimensions has the last of them.
 
         Raises: M101 where a dimension is cut along different axes, where an axis would cut two dimensions, and for partial tensors:
         those are added and subtracted by `add`.

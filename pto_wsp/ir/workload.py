@@ -86,7 +86,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """How a loop's axis is called: the user's name for it ("" when it has none) and its kind, e.g. Dense[4].
+    """The name of a loop's axis: the user's name ("" for none) and the kind, e.g. Dense[4].
 
     `tensors`: those that say how far it goes and where it leads, in the order in which the axis was made of them; a run that binds the
     axis anew binds them. `rows`: how many rows such an axis has.

@@ -30,7 +30,7 @@ MOST_CHAINED = 2048      # tasks up to which the chain of causes of a candidate 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Compared:
-    """One of the compared: its figures, its schedule and arch (None for bare figures), and what differs from the first, by subject.
+    """A candidate of a comparison: its figures, its schedule and arch (None for bare figures), and what differs from the first, by subject.
 
     `letter`: its place among those given. `causes`: the cycles of its chain of causes by kind, empty where a chain is too long to look for.
     """
@@ -106,7 +106,7 @@ def _other_numbers(arch: Arch) -> Mapping[str, str]:
 
 
 def changes_of(given: Sequence[Compared]) -> list[Mapping[str, str]]:
-    """Return by candidate what its settings say otherwise than those of the first; of another machine only the name."""
+    """Return, by candidate, the differences of its settings from the first's; of another machine only the name."""
     found: list[Mapping[str, str]] = []
     for one in given:
         changes = differences(given[0].settings, one.settings) if given[0].settings and one.settings else {}
@@ -131,7 +131,7 @@ class Comparison(Displayed, Sequence[Compared]):
 
     @property
     def best(self) -> Compared:
-        """The one with the fewest cycles; of equals the one that changes least."""
+        """The candidate with the fewest cycles; of equals the candidate that changes least."""
         return self.rows[0]
 
     def columns(self) -> Mapping[str, np.ndarray[Any, Any]]:

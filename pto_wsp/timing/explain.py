@@ -86,7 +86,7 @@ class Step:
 
     @property
     def cause(self) -> str:
-        """What the cycles of the step are put down to, but for those lost in memory: a name of `Chain.causes`."""
+        """The cause of the step's cycles, but for cycles lost in memory: a name of `Chain.causes`."""
         return self.behind if self.kind == "task" else _CAUSES.get(self.kind, self.kind)
 
 
@@ -138,7 +138,7 @@ class Chain(Displayed):
 
     @property
     def causes(self) -> Mapping[str, int]:
-        """Cycles by what they are to be put down to, most first; their sum is that of `cycles`.
+        """Cycles by cause, most first; the sum is that of `cycles`.
 
         While a task of the chain runs, the next one waits: its cycles count for what the next one waits for (edge, executor, window, bytes,
         entries, edges, ready, calendar, mark, or the stall of a process as in `stats.stalls`). Those of the last task count for what held

@@ -97,7 +97,7 @@ class ResourceStats:
 
 @dataclass(frozen=True, slots=True)
 class KernelStats:
-    """The tasks of one kernel: their number, the cycles that they ran, and those from submission to start.
+    """The tasks of one kernel: their number, the cycles that they ran, and the cycles from submission to start.
 
     `wall_ns`: how long they ran on this machine, in ns; None for a run that did not look at the clock.
     """
@@ -183,7 +183,7 @@ class RunFigures(Protocol):
 
     @property
     def memory_share(self) -> float:
-        """The cycles that tasks lost to others in memory, as a fraction of those that they take alone."""
+        """The cycles that tasks lost to other tasks in memory, as a fraction of the cycles that tasks take alone."""
         ...
 
     @property

@@ -101,14 +101,14 @@ class Stats(Displayed):
 
     @property
     def verdict(self) -> RunVerdict:
-        """What bounds the run, as data: what makes the lower bound of a run that is at it, else the largest share of the chain of causes.
+        """The bound of the run, as data: the figure that is the lower bound if the run reaches it, else the largest cause in the makespan.
 
         Without a chain, or for more than 65536 tasks, the figures decide. See docs/explaining.md.
         """
         return verdict_of(self, None if self.chain is None else self.chain())
 
     def causes(self) -> Mapping[str, int]:
-        """Return the cycles of the makespan by what they are to be put down to, most first, as `explain().chain().causes`.
+        """Return the cycles of the makespan by cause, most first, as `explain().chain().causes`.
 
         Nothing for a run whose chain of causes is not looked for.
         """
@@ -131,7 +131,7 @@ class Stats(Displayed):
 
     @property
     def memory_share(self) -> float:
-        """The cycles that tasks lost to others in memory, as a fraction of those that they take alone."""
+        """The cycles that tasks lost to other tasks in memory, as a fraction of the cycles that tasks take alone."""
         return self.memory_cycles / max(1, self.work)
 
     @property

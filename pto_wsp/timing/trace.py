@@ -160,7 +160,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Causes:
-    """By task: its submission in cycles, what delayed it last (PTO_HELD_ in words), and the task whose end did so, -1 for none."""
+    """By task: its submission in cycles, the last cause of its delay (PTO_HELD_ in words), and the task it waited for, -1 for none."""
 
     submit: np.ndarray[Any, Any]
     held: Sequence[str]
@@ -209,7 +209,7 @@ class Trace(Displayed):
 
     @property
     def spans(self) -> Spans:
-        """What executors were busy with: a task each, but of a copy that takes several links one span a link."""
+        """The spans in which executors were busy: one for each task; for a copy over several links, one for each link."""
         if self.hops is None or not len(self.hops):
             return Spans(np.arange(len(self)), self.executor, self.start, self.end, self.kernel)
         one = np.ones(len(self), bool)

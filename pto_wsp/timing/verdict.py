@@ -88,7 +88,7 @@ _A_PATH = 0.9          # of the makespan: a chain of dependent tasks so long lea
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """What bounds a run. `kind`: a word of `KINDS`; `text`: a line; `pool`: that of the executors it is about, or None.
+    """The bound of a run. `kind`: a word of `KINDS`; `text`: a line; `pool`: the pool of the executors concerned, or None.
 
     `cycles`: those of the makespan that the chain of causes puts down to it; 0 where the lower bound or the figures decide.
     """
@@ -108,7 +108,7 @@ class RunVerdict:
 
 
 def verdict_of(stats: RunFigures, chain: Chain | None) -> RunVerdict:
-    """Return what bounds a run. `chain`: the chain of causes of the task that completed last; None if it is not known."""
+    """Return the bound of a run. `chain`: the chain of causes of the task that completed last; None if unknown."""
     if stats.total_cycles == 0:
         return _said("nothing")
     bound = _of_bound(stats, chain)

@@ -60,7 +60,7 @@ def checks_rows(checks: CheckList) -> tuple[tuple[str, ...], ...]:
 
 # -- errors ------------------------------------------------------------------------------------------------------------
 def error_card(error: PtoError) -> Card:
-    """Return the card of an error: its line, what was expected and found, a picture of what is wrong, what its code means."""
+    """Return the card of an error: its line, the expected and the found, a picture of the mistake, and the meaning of its code."""
     parts: list[Any] = []
     picture = error.picture if isinstance(error.picture, RaceRegions) else None
     if picture is not None:

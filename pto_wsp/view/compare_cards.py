@@ -57,7 +57,7 @@ def comparison_card(comparison: Comparison) -> Card:
 
 
 def compared_part(comparison: Comparison) -> ComparedPart:
-    """Return the compared on one scale: the first is always among those shown."""
+    """Return the compared runs on one scale; the first run is always shown."""
     shown = list(comparison.rows[:_MOST_ROWS])
     if comparison.first not in shown:
         shown[-1] = comparison.first

@@ -83,7 +83,7 @@ def task_list_card(tasks: TaskList) -> Card:
 
 
 def maps_of(task: str, regions: Sequence[TaskRegion], note: str = "") -> MapsPart:
-    """Return what one task uses of its tensors."""
+    """Return maps of the regions of tensors that one task uses."""
     return MapsPart(title=task, note=note or "the middle task: what it uses", maps=tuple(map(region_map, regions)))
 
 

@@ -33,7 +33,7 @@ class ListedBuffer:
 
 @dataclass(frozen=True, slots=True)
 class ListedStep:
-    """A step of a listing. `buffers`: those that it touches; `pipe`: that does it, "" for none; `line`: the user's, 0 for none.
+    """A step of a listing. `buffers`: buffers that the step uses; `pipe`: its pipe, "" for none; `line`: the user's line, 0 for none.
 
     `flag`: (set or wait, pipe after, pipe before, event) for a flag. A barrier has the text `barrier PIPE`.
     """

@@ -73,7 +73,7 @@ def lanes_of(trace: Trace, end: int | None = None, most: int = MOST_MARKS) -> La
 
 
 def _groups(trace: Trace) -> list[tuple[str, list[int]]]:
-    """Return the lanes: one an executor, or where these are many one for each AICPU of a pool; of a mesh, by rank."""
+    """Return the lanes: one for each executor, or for each AICPU of a pool where executors are many; on a mesh, by rank."""
     if any(home.name for home in trace.homes):
         by_rank = sorted(used_executors(trace), key=lambda each: (trace.home_of(each).aicpu, trace.home_of(each).pool, each))
         return [(trace.name_of(executor), [executor]) for executor in by_rank]

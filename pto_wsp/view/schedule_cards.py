@@ -44,7 +44,7 @@ def schedule_card(schedule: Schedule) -> Card:
 
 
 def schedule_difference_card(found: ScheduleDifference) -> Card:
-    """Return the card of what one schedule says otherwise than another."""
+    """Return the card of the differences between two schedules."""
     rows = tuple((part, mine[:_MOST_TEXT] or f"default: {default_of(part)}", theirs[:_MOST_TEXT] or f"default: {default_of(part)}")
                  for part, mine, theirs in found.rows)
     heads = tuple(schedule.name or other for schedule, other in ((found.mine, "this"), (found.theirs, "other")))

@@ -51,7 +51,7 @@ def tensor_card(view: TensorView) -> Card:
 
 # -- words -------------------------------------------------------------------------------------------------------------
 def _shape(view: TensorView) -> str:
-    """Return the extents; of one that a run decides its formula, and the number that it has now, if it has one."""
+    """Return the extents; an extent that a run decides as its formula, with its present number if it has a number."""
     if view.rank == 0:
         return "a scalar"
     shown = []
@@ -190,7 +190,7 @@ def _figures(array: Array, dtype: DType) -> list[LabelledValue]:
 
 
 def _sampled(array: Array) -> tuple[Array, str]:
-    """Return the elements to look at, and what to say of them: all, or evenly spaced ones."""
+    """Return the elements to look at, all or evenly spaced, and a note on the choice."""
     if array.size <= MOST_READ:
         return array.reshape(-1), ""
     if array.flags.c_contiguous:

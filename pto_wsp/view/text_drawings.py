@@ -179,7 +179,7 @@ _REGIONS: Mapping[str, tuple[str, str]] = MappingProxyType({
 
 
 def regions(part: RegionsPart, width: int) -> Iterator[RenderableType]:
-    """Yield the map of the tensor as cells, A and B for the two accesses, # for what both touch; then what is said of them."""
+    """Yield the map of the tensor as cells, A and B for the two accesses, # for both; then the notes."""
     yield _head(part.title, part.subtitle)
     height, across = min(_MAP_ROWS, max(1, part.rows)), min(_MAP_COLUMNS, max(1, part.cols), max(8, width - 12))
     cells = [["·"] * across for _ in range(height)]

@@ -60,7 +60,7 @@ def _verdict(plan: TilePlan, known: list[tuple[str, int]], total: int) -> str:
 
 
 def plan_difference_card(found: TilePlanDifference) -> Card:
-    """Return the card of what one plan says otherwise than another, entry by entry, and what the groups cost."""
+    """Return the card of the differences between two plans, entry by entry, and the costs of the groups."""
     rows = tuple((where, _short(mine) or "not said", _short(theirs) or "not said") for where, mine, theirs in found.rows)
     parts: list[Any] = []
     if rows:
@@ -80,7 +80,7 @@ def plan_difference_card(found: TilePlanDifference) -> Card:
 
 # -- functions ---------------------------------------------------------------------------------------------------------
 def function_card(function: TensorFunction) -> Card:
-    """Return the card of a traced function: a row a statement, with the shape that it makes, what it asks of its axes, and its group."""
+    """Return the card of a traced function: a row a statement, with the shape of its result, the roles of its axes, and its group."""
     rows = list(_rows(function.body, 0))
     params = tuple(LabelledValue(label=param.path or param.array.name, value=_type(param.array), note="written" if param.written else "")
                    for param in function.params)
@@ -122,7 +122,7 @@ def _rows(body: Body, depth: int) -> Iterator[tuple[str, str, str, str, str]]:
 
 
 def _cells(statement: Statement) -> tuple[str, str, str, str]:
-    """Return what a statement makes, its shape, what it computes, and its group."""
+    """Return the result of a statement, its shape, its formula, and its group."""
     match statement:
         case Apply(op, operands, results, attrs, group):
             given = [print_array_view(one) if isinstance(one, ArrayView) else print_scalar(one) for one in operands]
@@ -139,7 +139,7 @@ def _cells(statement: Statement) -> tuple[str, str, str, str]:
 
 
 def roles_text(statement: Statement) -> str:
-    """Return what an operation asks of its axes: `t free, 4096 summed`; "" where a view hides them."""
+    """Return the roles of an operation's axes: `t free, 4096 summed`; "" where a view hides them."""
     if not isinstance(statement, Apply) or statement.op not in TABLE:
         return ""
     try:

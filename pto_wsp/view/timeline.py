@@ -98,7 +98,7 @@ def _cells(spans: Spans, mine: Column, edges: Column, symbols: Sequence[str]) ->
 
 
 def _shown_executors(trace: Trace, most: int) -> list[int]:
-    """Return the executors of the lines: all, or where they are too many the first of those that ran tasks."""
+    """Return the executors to draw: all, or the first that ran tasks where executors are too many."""
     used = used_executors(trace)
     return list(range(trace.n_executors)) if trace.n_executors <= most else (used or list(range(most)))[:most]
 

@@ -66,7 +66,7 @@ def context_of(arch: Arch, target: str, sizes: Mapping[str, int], ranks: LocalAr
 
 
 def placed(function: TensorFunction, bound: BoundArguments, mesh: Mesh | None) -> tuple[TensorFunction, LocalArrays | None]:
-    """Return a function as one rank runs it, and what its arrays are parts of; without a mesh, the function without its collectives.
+    """Return a function as one rank runs it, and the whole array of each part; without a mesh, the function without its collectives.
 
     Raises: M102 for arguments with a layout where no mesh is known, J109 for sizes that only a run knows; what placing it raises.
     """
@@ -271,7 +271,7 @@ def program_of(function: TensorFunction, planned: PlannedFunction, options: JitO
 
 
 def covered(function: TensorFunction) -> CheckList:
-    """Return what is proved of the writes of a function in tiled form; warn of reads of what perhaps nothing wrote.
+    """Return the proof of the writes of a function in tiled form; warn of reads of elements that perhaps nothing wrote.
 
     Raises: W201 for iterations without an order that touch one element.
     """

@@ -30,7 +30,7 @@ def run_reference(traced: Traced, bound: BoundArguments) -> object:
 
 
 def run_python(function: Callable[..., object], signature: TensorSignature, values: Sequence[object]) -> object:
-    """Run the body of a function as the NumPy program that it is; what is InOut is written. Results are of the kind of the first array.
+    """Run the body of a function as a NumPy program; InOut arrays are written. Results are of the kind of the first array.
 
     Raises: J101, J109, J201, R110 and R113 for arrays that do not fit, and what the body raises.
     """

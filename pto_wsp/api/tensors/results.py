@@ -21,7 +21,7 @@ _MOST_WORK = 100_000      # steps of the search for a common element of two arra
 
 
 def maker_of(first: object) -> Maker:
-    """Return what makes a result of an array: of the kind of a call's first tensor argument, None where it has none."""
+    """Return the function that makes a result of the kind of a call's first tensor argument; None for a call without one."""
     if isinstance(first, Tensor):
         return Tensor
     libraries = {kind.__module__.partition(".")[0] for kind in type(first).__mro__}

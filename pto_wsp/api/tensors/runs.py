@@ -30,7 +30,7 @@ _SMALL_SCRATCH = 1 << 22         # bytes of memory between tasks up to which a s
 
 @dataclass(slots=True, eq=False)
 class _RunState:
-    """What one run at a time uses: an engine or an interpreter, and the memory between tasks by slot."""
+    """The state of one run at a time: an engine or an interpreter, and the memory between tasks by slot."""
 
     runner: Engine | Interpreter
     scratch: dict[int, tuple[Array, ArrayLayout]] = field(default_factory=dict)

@@ -120,7 +120,7 @@ class TracedBodies:
         return self.innermost.id
 
     def close_branch(self, block: int, *, early: bool) -> TracedBody:
-        """End the body of a side, and return it. `early`: it was left before its end.
+        """End the body of a branch, and return the body. `early`: the branch was left before its end.
 
         Raises: K103 if `early`, or if an inner loop was left by break or return.
         """

@@ -140,7 +140,7 @@ def otherwise() -> BranchSide:
 
 @contextmanager
 def group(name: str) -> Iterator[None]:
-    """Say which operations one kernel computes: `with tt.group("norm"): ...`. Only speed depends on it.
+    """Name the operations that one kernel computes: `with tt.group("norm"): ...`. The group changes speed, not results.
 
     Raises: J105 for what is no name.
     """

@@ -60,7 +60,7 @@ def _letters(subscripts: object, count: int) -> tuple[list[str], str]:
 
 
 def _summed(letters: str, value: TensorValue, kept: set[str]) -> tuple[str, TensorValue]:
-    """Return an operand without the letters that it has alone and that the result has not: they are summed before."""
+    """Return an operand summed over the letters that neither another operand nor the result has."""
     alone = tuple(k for k, letter in enumerate(letters) if letter not in kept)
     if not alone:
         return letters, value

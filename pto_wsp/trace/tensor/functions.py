@@ -182,7 +182,7 @@ def flip(x: object, axis: object = None, *, dims: object = None) -> TensorValue:
 
 @user_call("split")
 def split(x: object, sections: object, axis: object = 0, *, dim: object = None) -> list[TensorValue]:
-    """Return views of equal parts along an axis, `sections` of them, or those between the places of a list."""
+    """Return views along an axis: `sections` equal parts, or the parts between the positions of a list."""
     if dim is not None:
         raise TensorAxisError("`split`: torch's split along `dim` takes the size of a part, NumPy's their number", here(),
                               expected=f"axis={dim!r}, and the number of parts", found=f"dim={dim!r}",

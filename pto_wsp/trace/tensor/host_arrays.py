@@ -175,7 +175,7 @@ def _each(*extents: Any) -> Iterator[Any]:
 
 
 class _HostSide:
-    """One side of a branch; one that is not taken is left at its first write."""
+    """One side of a branch; a side that is not taken is left at its first write."""
 
     def __init__(self, taken: bool) -> None:
         self._taken = taken

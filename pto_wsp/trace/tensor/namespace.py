@@ -72,7 +72,7 @@ def full(shape: object, value: object, dtype: object = DType.F32) -> TensorValue
 
 @user_call("tt.empty")
 def empty(shape: object, dtype: object = DType.F32) -> TensorValue:
-    """Return undefined state: what is read of it is to be written before."""
+    """Return a tensor with undefined elements: write each element before it is read."""
     return _state("empty", shape, None, dtype)
 
 

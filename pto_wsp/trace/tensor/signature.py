@@ -109,7 +109,7 @@ class BoundArguments:
 
 
 def scalar_problem(path: str, dtype: DType, value: object) -> TensorSignatureError | None:
-    """Return why a value is no number for a Scalar of a dtype, None if it is one."""
+    """Return why a value is no number for a Scalar of a dtype; None for a valid number."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
         fits = dtype.is_bool and isinstance(value, bool | np.bool_)
     else:
@@ -382,7 +382,7 @@ def _evaluated(annotation: object, function: Callable[..., object], scope: Scope
 
 
 def _said_in(annotation: object) -> object:
-    """Return what of this package stands behind the type in `Annotated[np.ndarray, Tensor["t", 64, DType.F32]]`; others as they are."""
+    """Return the declaration behind the type in `Annotated[np.ndarray, Tensor["t", 64, DType.F32]]`; any other annotation as it is."""
     if get_origin(annotation) is not Annotated:
         return annotation
     behind = [one for one in get_args(annotation)[1:] if isinstance(one, (TensorType, ScalarAnnotation, *_KERNELS))]
@@ -393,7 +393,7 @@ _DEEPEST = 8      # levels of classes in classes
 
 
 def _declared(annotation: Any, depth: int, scope: Scope) -> DeclaredType:
-    """Return what an annotation says; classes whose fields are annotated and containers of one type say it of their parts."""
+    """Return the declaration in an annotation; classes with annotated fields and containers of one type declare their parts."""
     annotation = _said_in(annotation)
     if isinstance(annotation, TensorType | ScalarAnnotation):
         return DeclaredType(annotation)
@@ -428,7 +428,7 @@ def _fields(kind: Any, depth: int, scope: Scope) -> Mapping[str, DeclaredType]:
 
 
 def _stand_in(declared: DeclaredType) -> object:
-    """Return what stands for an argument that was left out: its type, where all of it is annotated."""
+    """Return the stand-in of an argument that was left out: its type, if the type is annotated in full."""
     if declared.leaf is not None:
         return declared.leaf
     if declared.container is None:

@@ -373,7 +373,7 @@ class TensorTrace(ABC):
 
     @staticmethod
     def _last(loop: TracedLoop) -> Scalar:
-        """Return what no value of a loop's variable exceeds: the last of them, where numbers say it."""
+        """Return the upper bound of a loop variable: its last value, if the loop's bounds are numbers."""
         match loop.start, loop.stop, loop.step:
             case Const(start), Const(stop), Const(step) if start < stop:
                 return Const(range(int(start), int(stop), int(step))[-1])
@@ -394,7 +394,7 @@ class TensorTrace(ABC):
         return None
 
     def bound_of(self, extent: Scalar) -> int | None:
-        """Return the most that an extent can be: a number, the size of a block, or what an assumption says; None if nothing says it."""
+        """Return the upper bound of an extent: a number, the size of a block, or an assumed bound; None if unknown."""
         limit = tf.limit_of(extent)
         if limit is not None:
             return limit
@@ -583,7 +583,7 @@ class TensorTrace(ABC):
                                   help="np.take_along_axis(x, places, axis) reads places; x[table] = v and np.add.at write them")
 
     def product(self, where: str, a: object, b: object, acc: object = None) -> TensorValue:
-        """Return a matrix product over the last two dimensions; leading ones broadcast. Of a value of rank 1 it is NumPy's."""
+        """Return a matrix product over the last two dimensions; leading dimensions broadcast. Rank 1 is a vector, as in NumPy."""
         if acc is not None:
             raise TensorFunctionError(f"{where} adds nothing up", here(), expected="a @ b", found="acc", help="acc += a @ b")
         if not all(isinstance(each, TensorValue) or _has_shape(each) for each in (a, b)):

@@ -328,7 +328,7 @@ def _inner_array(trace: TensorTrace, where: str, value: TensorValue, wanted: Ten
 
 
 def run_on_arrays(function: Callable[..., object], bound: BoundArguments) -> Any:
-    """Run a body as the NumPy program that it is, on the arrays of a call; what is InOut is written.
+    """Run a body as a NumPy program on the arrays of a call; InOut arrays are written.
 
     Raises: what the body raises.
     """

@@ -269,7 +269,7 @@ def _end(trace: TensorTrace, low: Scalar, high: Scalar, extent: Scalar, start: S
 
 
 def _most_apart(high: Scalar, low: Scalar) -> int | None:
-    """Return the most that high - low can be, as the two say themselves; None where they do not say it.
+    """Return the upper bound of high - low that the two expressions give; None if they give no bound.
 
     i * 16 and min(i * 16 + 16, n) are 16 apart at most.
     """
