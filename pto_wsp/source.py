@@ -10,6 +10,8 @@ the line is looked up only when an error is shown.
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
 import linecache
 import os
 import re
@@ -24,6 +26,7 @@ import numpy as np
 from pto_wsp.values import dataclass
 
 _NUMPY_DIR = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+_PYTHONS = (contextlib.__file__, copy.__file__)      # modules of Python that call the package
 _LIBRARIES = tuple(os.sep + folder.replace("/", os.sep) + os.sep for folder in ("pydantic", "site-packages/torch", "site-packages/jax"))
 _LONGEST_HEAD = 64   # lines of decorators and parameters
 _OFTEN = 16          # times that a function is on the stack, from which on it is said to call itself
@@ -132,9 +135,9 @@ def repeated(problem: RecursionError) -> tuple[str, Span] | None:
 
 
 def is_internal(code: CodeType) -> bool:
-    """Tell whether `code` is of this package (or of NumPy, torch, JAX, pydantic and the machinery that call it) rather than a user's."""
+    """Tell whether `code` is of this package (or of NumPy, torch, JAX, pydantic and Python's modules that call it) rather than a user's."""
     name = code.co_filename
-    return (name.startswith((PACKAGE_DIR, _NUMPY_DIR)) or name.startswith("<frozen") or name.endswith("contextlib.py")
+    return (name.startswith((PACKAGE_DIR, _NUMPY_DIR)) or name.startswith("<frozen") or name in _PYTHONS
             or code.co_qualname.startswith("__create_fn__.")      # what a dataclass generates
             or any(folder in name for folder in _LIBRARIES))
 

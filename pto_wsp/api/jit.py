@@ -30,6 +30,7 @@ from pto_wsp.errors import JitOptionError, PtoError, TensorBodyError, TensorSign
 from pto_wsp.ir.exchange import is_array
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
+from pto_wsp.pickling import PickledByName
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tunable import Tunable, tunables_of, usual_value
 from pto_wsp.source import here, user_frame
@@ -46,7 +47,7 @@ _MOST_READY = 512      # layouts of arguments that are kept ready
 
 
 @user_calls(leave_out=("__call__", "card"))
-class JitFunction(doors.Displayed, Generic[Result]):
+class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
     """A function on whole tensors: `f(x, w)` runs it, `f.plan(x, w)` shows how it is cut, `f.lower(plan)` is its workload."""
 
     def __init__(self, function: FunctionType, scope: Mapping[str, object], options: JitOptions) -> None:

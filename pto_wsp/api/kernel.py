@@ -20,6 +20,7 @@ from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.text import listed, wrap_text
 from pto_wsp.ir.tile import is_extent
 from pto_wsp.ops.entry import is_active
+from pto_wsp.pickling import PickledByName
 from pto_wsp.schedule.keys import KernelNamed
 from pto_wsp.source import here, user_frame
 from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, KernelParam, TensorAnnotation, annotation_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @user_calls(leave_out=("__call__",))
-class Kernel(KernelNamed, doors.Displayed):
+class Kernel(KernelNamed, PickledByName, doors.Displayed):
     """A kernel: `k[b, t](x=…, out=…)` in a workload adds a task; `k.run(x, …)` evaluates its NumPy meaning on arrays."""
 
     def __init__(self, function: Callable[..., object], scope: Mapping[str, object],
@@ -65,6 +66,9 @@ class Kernel(KernelNamed, doors.Displayed):
         made.__name__ = made.__qualname__ = ir.name
         made.__doc__ = None
         return made
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        return super().__reduce__() if "__wrapped__" in vars(self) else (Kernel.of_ir, (self._definition.ir,))
 
     @property
     def name(self) -> str:

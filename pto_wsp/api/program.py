@@ -27,6 +27,7 @@ from pto_wsp.errors import ArtifactFolderError, BindingError, ProgramStateError,
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.scalar import Scalar
 from pto_wsp.ir.tensor import Tensor
+from pto_wsp.pickling import InOneProcess
 from pto_wsp.progress import is_visible, step
 from pto_wsp.run.bound import Array, Bindings
 from pto_wsp.run.native import Engine
@@ -106,8 +107,10 @@ _MOST_SHOWN = 20_000      # tasks up to which a notebook draws a program's run
 
 # -- programs ----------------------------------------------------------------------------------------------------------
 @user_calls()
-class Program(doors.Displayed):
+class Program(InOneProcess, doors.Displayed):
     """The result of compile(). `execute()` starts a run and `synchronize()` waits for it; `run()` does both."""
+
+    _instead = "save(folder) here and pto_wsp.load(folder) there, or send the workload and compile there: the cache has the code"
 
     def __init__(self, compiled: Compiled, wrapped: Sequence[Tensor | None], events: Sequence[tuple[int, Event]] = (),
                  channels: Sequence[Channel] = (), remake: Callable[[Arch], Compiled] | None = None,

@@ -27,6 +27,7 @@ from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.text import print_workload
 from pto_wsp.ir.traffic import Collective
 from pto_wsp.ir.workload_type import type_of
+from pto_wsp.pickling import PickledByName
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import Deps, Dispatch, Pools, ReadyPolicy, SpatialMap, StartPolicy, TaskWindow, Timing, TracePolicy
 from pto_wsp.schedule.keys import KeyLike, trace_key
@@ -288,7 +289,7 @@ class Workload(Scheduled, doors.Displayed):
 
 
 @user_calls(leave_out=("__call__",))
-class WorkloadFunction:
+class WorkloadFunction(PickledByName):
     """The result of `@workload`: a call traces the function's body once and returns the Workload."""
 
     def __init__(self, function: Callable[..., object]) -> None:

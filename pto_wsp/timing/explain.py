@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from pto_wsp.errors import RecordLimitError
 from pto_wsp.ir.execution_rules import Release, WindowUnit
 from pto_wsp.ir.flow import AwaitEvent, Consume, Receive, RecordEvent, Send, walk
 from pto_wsp.ir.plan import PlanCommunication, TaskPlan
+from pto_wsp.pickling import InOneProcess
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import NodeKind, RecordColumns, Stall
 from pto_wsp.run.simulator import STALL_REASONS, WAITS_FOR_ROOM, LastWait, SimResult
@@ -222,12 +223,14 @@ class LinkUse:
 
 @user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True, eq=False)
-class Explanation(Displayed):
+class Explanation(InOneProcess, Displayed):
     """One task in simulated time, in cycles. `span`: the user's line.
 
     `completed`: when the task's AICPU had retired it, so that successors saw its end. `cost`: the task's cycles without contention for
     memory. `hops`: of a copy over several links, when it was on each.
     """
+
+    _instead: ClassVar[str] = "send its `chain()`, or its text"
 
     task: int
     name: str

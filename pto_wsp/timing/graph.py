@@ -27,6 +27,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.kernel import MemoryParam
 from pto_wsp.ir.plan import Place, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import submits
+from pto_wsp.pickling import InOneProcess
 from pto_wsp.run.bound import Bindings
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import MarkFlag, NodeKind, RecordColumns, RecordedArg
@@ -207,12 +208,14 @@ def _check_edge(edge: object) -> None:
 
 
 @user_calls(leave_out=("__init__",))
-class RunGraph(Displayed):
+class RunGraph(InOneProcess, Displayed):
     """The tasks in submission order and the edges between them; edges are computed on demand.
 
     `tasks`: names. `edges`: all edges, sorted by target. A join of many tasks with many successors is a barrier with a negative number in
     `edges` and in `barriers`. Edges of one task (edges_into, edges_out_of, why) are between tasks only.
     """
+
+    _instead = "send its `tasks` and list(edges)"
 
     def __init__(self, tasks: RecordNames, edges: Edges, regions: Regions, distance: Callable[[int, int], int] | None = None) -> None:
         """Create the graph. `distance`: the steps between the cores of two tasks on a grid; None without one."""

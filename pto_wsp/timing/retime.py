@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from pto_wsp.ir.waits import has_waits
 from pto_wsp.passes.context import Context
 from pto_wsp.passes.passes import SCHEDULE_PASSES
 from pto_wsp.passes.pipeline import Runner
+from pto_wsp.pickling import InOneProcess
 from pto_wsp.progress import tell
 from pto_wsp.run.bound import Bindings
 from pto_wsp.run.failures import SimulationEnded, ended_error
@@ -366,8 +367,10 @@ def _has_edges(stream: _RecordStream, plan: TaskPlan) -> bool:
 # -- the user's result -------------------------------------------------------------------------------------------------
 @user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True, eq=False)
-class Simulation(Displayed):
+class Simulation(InOneProcess, Displayed):
     """The result of `Program.simulate`. Later runs of the program do not change it."""
+
+    _instead: ClassVar[str] = "send its `stats` or its `trace`"
 
     schedule: Schedule
     arch: Arch

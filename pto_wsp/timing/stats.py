@@ -16,6 +16,7 @@ from pto_wsp.doors import Displayed
 from pto_wsp.ir.execution_rules import WindowUnit
 from pto_wsp.ir.flow import Consume, Receive, Send, walk
 from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.pickling import with_computed
 from pto_wsp.run.record import RecordColumns, Stall
 from pto_wsp.run.simulator import STALL_REASONS, SimResult
 from pto_wsp.timing.explain import Chain
@@ -58,6 +59,9 @@ class Stats(Displayed):
     advice: str = field(default="", compare=False, repr=False)
     by_kernel: Callable[[], KernelTable] | None = field(default=None, compare=False, repr=False)
     chain: Callable[[], Chain] | None = field(default=None, compare=False, repr=False)     # that of the task that completed last
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return with_computed(self, "by_kernel", "chain")
 
     def __call__(self) -> Stats:
         """Return the figures themselves, so that `program.stats()` is `program.stats`."""

@@ -18,6 +18,7 @@ from pto_wsp.calls import user_calls
 from pto_wsp.doors import Displayed
 from pto_wsp.errors import CommandError
 from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.pickling import with_computed
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import RecordColumns, WallTimes
 from pto_wsp.run.simulator import HopTimes
@@ -206,6 +207,9 @@ class Trace(Displayed):
     causes: Causes | None = None
     stats: Callable[[], object] | None = None        # the `Stats` of the run, where they are known
     hops: HopTimes | None = None                     # of copies that take several links
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return with_computed(self, "stats")
 
     @property
     def spans(self) -> Spans:

@@ -31,7 +31,7 @@ LAYERS = (
     ("arch",),
     ("ops",),
     ("ir",),
-    ("calls",),
+    ("calls", "pickling"),
     ("errors", "resources"),
     ("doors",),
     ("source",),
