@@ -217,7 +217,7 @@ class KernelAlone:
         if isinstance(array, NotTaken):
             raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is {array.what}", here(), expected=array.expected,
                                     found=array.found, help=array.help, notes=array.notes)
-        dtype = param.type.dtype if isinstance(param, TileParam) else param.dtype
+        dtype = param.dtype
         if array.dtype != dtype.np:
             raise ArgumentDTypeError(f"kernel `{self._name}`: argument `{param.name}` has the wrong dtype", here(),
                                      expected=str(dtype), found=str(array.dtype))

@@ -279,7 +279,7 @@ class Program(InOneProcess, doors.Displayed):
         return self._run_to_end(bindings, int(seed))
 
     def _run_to_end(self, bindings: Mapping[str, object], order_seed: int) -> Program:
-        if not _interrupts_as_usual():
+        if not interrupts_as_usual():
             self._start(bindings, order_seed)
             self.synchronize()
             return self
@@ -667,7 +667,7 @@ class Program(InOneProcess, doors.Displayed):
                                   trace if trace is not None and len(trace) <= _MOST_SHOWN else None, regions, sent)
 
 
-def _interrupts_as_usual() -> bool:
+def interrupts_as_usual() -> bool:
     """Tell whether Ctrl-C raises KeyboardInterrupt or does nothing, as in the engine.
 
     A signal handler of the user needs the main thread.

@@ -53,7 +53,7 @@ def kernel_traffic(kernel: k.Kernel) -> s.Scalar:
 
 
 def _bound(param: k.TileParam | k.TensorParam) -> s.Scalar:
-    dtype = param.type.dtype if isinstance(param, k.TileParam) else param.dtype
+    dtype = param.dtype
     once = _bytes(s.mul(s.ParamExtent(param.name, 0), s.ParamExtent(param.name, 1)), dtype)
     return s.mul(once, s.Const(int(param.role.reads) + int(param.role.writes)))
 

@@ -134,7 +134,7 @@ class Stages:
         """Return the stages of a kernel of unknown work: each bound tensor moves once."""
         stages: list[PipeStage] = []
         for param in kernel.memory_params:
-            dtype = param.type.dtype if isinstance(param, k.TileParam) else param.dtype
+            dtype = param.dtype
             whole = param.type.n_elements if isinstance(param, k.TileParam) else 0
             moved = s.mul(s.ParamExtent(param.name, 0), s.ParamExtent(param.name, 1))
             stages += [self._move(pipe, moved, whole, dtype) for pipe, moves in (("MTE2", param.role.reads), ("MTE3", param.role.writes))

@@ -103,7 +103,7 @@ def _declare_param(param: k.Param) -> str:
         case k.ScalarParamDecl(dtype=dtype):
             return f"{_scalar_type(dtype)} {name}"
         case k.TileParam() | k.TensorParam():
-            kind = memory_type(_dtype(param))
+            kind = memory_type(param.dtype)
             const = "" if param.role.writes else "const "
             extents = (f"int64_t {name}_{part}" for part in ("rows", "cols", "row_step", "col_step"))
             return ", ".join((f"{const}{kind} *{name}", *extents))
@@ -119,7 +119,7 @@ def _call(env: Env, kernel: k.Kernel, own: k.OwnBody, function: str) -> c.Expr:
             slot = c.Call("pto_from_bits_f64", (slot,)) if param.dtype.is_float else slot
             arguments.append(c.Infix("!=", slot, c.Int(0)) if param.dtype.is_bool else c.Cast(_scalar_type(param.dtype), slot))
             continue
-        kind = memory_type(_dtype(param))
+        kind = memory_type(param.dtype)
         pointer: c.Expr = c.Cast(f"{kind} *", c.Member(env.argument(param.name), "data"))
         steps = [env.stride(param.name, dim) for dim in (0, 1)]
         tile = _staged_tile(param)
@@ -183,7 +183,3 @@ def _shown_name(start: Span) -> str:
 
 def _scalar_type(dtype: DType) -> str:
     return "_Bool" if dtype.is_bool else "float" if dtype.is_float and dtype.nbytes < 8 else memory_type(dtype)
-
-
-def _dtype(param: k.MemoryParam) -> DType:
-    return param.type.dtype if isinstance(param, k.TileParam) else param.dtype

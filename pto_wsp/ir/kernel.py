@@ -57,6 +57,11 @@ class TileParam:
     combine: str = ""
 
     @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.type.dtype
+
+    @property
     def accumulates(self) -> bool:
         """True for a parameter that reads a tensor and combines a value with the tensor's elements."""
         return bool(self.combine) and self.role is Role.INOUT

@@ -16,7 +16,7 @@ table, rising, and their n + 1 starts; as a third result, where each place stand
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
@@ -25,7 +25,7 @@ from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.extents import simplified
 from pto_wsp.ir.layout import Contract, TensorRef
-from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, ceil_div, minimum, sub
+from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, Var, ceil_div, minimum, sub
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
@@ -200,6 +200,13 @@ class BodyNote:
 
 Body: TypeAlias = flow.Sequence[Statement, BodyNote, TensorRef, TensorRef, TensorRef]
 Item: TypeAlias = flow.Flow[Statement, BodyNote, TensorRef, TensorRef, TensorRef]
+
+
+def nested_loops(loops: Sequence[tuple[Var, Scalar]], body: Body, span: Span, ordered: bool = False) -> Body:
+    """Return a body inside loops from 0 to an extent, the first of the loops outermost."""
+    for var, extent in reversed(loops):
+        body = flow.Sequence((flow.Loop(var, Const(0), extent, Const(1), ordered, body, BodyNote(), span=span),))
+    return body
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------

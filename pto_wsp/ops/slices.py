@@ -10,8 +10,8 @@ from types import EllipsisType
 from typing import TypeAlias
 
 from pto_wsp.errors import ViewBoundsError, ViewIndexError
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.symbolic import Symbolic
-from pto_wsp.ops import typing
 from pto_wsp.ops.entry import is_tile
 from pto_wsp.source import here
 
@@ -82,7 +82,7 @@ def _constant(value: object, what: str) -> int:
     if isinstance(value, Symbolic):
         raise ViewIndexError(f"a {what} of a tile that is known only at run time", here(), expected="a whole number", found=repr(value),
                              help=_RUN_TIME)
-    number = typing.whole_number(value)
+    number = whole_number(value)
     if number is None:
         raise ViewIndexError(f"a {what} of a tile is picked by a whole number or a slice", here(),
                              expected="x[2:6, 0::2]", found=repr(value), help=_help(value))

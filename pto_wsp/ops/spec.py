@@ -109,11 +109,8 @@ class Elementwise(OpEntry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowReduce(OpEntry):
-    """Reduce [R, C] to [R, 1] in the tile's dtype: fold the elements of a row with `combine` from `identity`, then apply `finish`.
-
-    Integers wrap.
-    """
+class Reduce(OpEntry):
+    """Reduce along an axis in the tile's dtype: fold the elements with `combine` from `identity`, then apply `finish`."""
 
     ref: Callable[[Array, int], Array]
     identity: Identity
@@ -129,6 +126,14 @@ class RowReduce(OpEntry):
     def prepared(self, emitter: Emitter, operands: tuple[object, ...]) -> tuple[object, ...]:
         """Return the tile, a mask as the numbers that are counted."""
         return _numbers(emitter, operands) if self.counts_masks else operands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowReduce(Reduce):
+    """Reduce [R, C] to [R, 1] in the tile's dtype: fold the elements of a row with `combine` from `identity`, then apply `finish`.
+
+    Integers wrap.
+    """
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return [R, 1]."""
@@ -141,23 +146,8 @@ class RowReduce(OpEntry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColReduce(OpEntry):
+class ColReduce(Reduce):
     """Reduce [R, C] to [1, C] in the tile's dtype: fold the elements of a column with `combine` from `identity`, then apply `finish`."""
-
-    ref: Callable[[Array, int], Array]
-    identity: Identity
-    combine: Spelling
-    finish: Finish = Finish.NONE
-    counts_masks: bool = False      # a mask is cast to I32
-
-    @property
-    def signature(self) -> Signature:
-        """The tile operand."""
-        return positional(("x",))
-
-    def prepared(self, emitter: Emitter, operands: tuple[object, ...]) -> tuple[object, ...]:
-        """Return the tile, a mask as the numbers that are counted."""
-        return _numbers(emitter, operands) if self.counts_masks else operands
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return [1, C]."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from pto_wsp.errors import MixedDTypeError, OperandKindError, OperandShapeError, OptionValueError, TileAxisError, UnsupportedDTypeError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.tile import StackType, TileType
 from pto_wsp.ops.entry import Operand, is_tile
 from pto_wsp.ops.rounding import print_dtypes
@@ -186,8 +185,3 @@ def as_axis(name: str, value: object) -> int:
         return int(value)
     raise OptionValueError(f"`pto.{name}`: not an axis of a tile", here(), expected="0 (rows) or 1 (columns)",
                            found=repr(value))
-
-
-def whole_number(value: object) -> int | None:
-    """Return a Python or NumPy integer as an int; None for any other value, including bools."""
-    return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None

@@ -44,26 +44,17 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Movement(OpEntry):
-    """Move elements of the operands. There is no arithmetic, so every dtype is moved by its width.
+class WholeTiles(OpEntry):
+    """An op on tiles in memory.
 
     `parameters` are those of the call, and `parts` splits it into tiles and attributes. `join` returns the arguments for such parts, where
-    attribute names differ from parameter names. `shape` returns the result's shape after the dtype checks. `ref` is the NumPy meaning.
-    `copies` returns blocks that write every element of the result; C is generated from them.
-    `transposes`: the result is the operand with rows and columns exchanged. `keeps_order`: elements keep their row-major positions.
+    attribute names differ from parameter names. `ref` is the NumPy meaning.
     """
 
     parameters: Signature
     parts: Split
-    shape: Callable[[Sequence[TileType], Attrs], tuple[int, int]]
     ref: Callable[[Sequence[Array], Attrs], Array]
-    copies: Callable[[Sequence[TileType], TileType, Attrs], tuple[Copy, ...]]
-    dtypes: tuple[DType, ...] = ALL
-    fills: bool = False     # whether operands after the first may be numbers
     join: Join | None = None
-    transposes: bool = False
-    keeps_order: bool = False
-    keeps_range: tuple[DType, ...] = INTEGERS
 
     @property
     def signature(self) -> Signature:
@@ -78,6 +69,28 @@ class Movement(OpEntry):
         """Return the arguments of a call with these parts."""
         return (operands, dict(attrs)) if self.join is None else self.join(types, operands, attrs)
 
+    def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
+        """Return the NumPy result."""
+        return self.ref(operands, attrs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movement(WholeTiles):
+    """Move elements of the operands. There is no arithmetic, so every dtype is moved by its width.
+
+    `shape` returns the result's shape after the dtype checks. `copies` returns blocks that write every element of the result; C is
+    generated from them.
+    `transposes`: the result is the operand with rows and columns exchanged. `keeps_order`: elements keep their row-major positions.
+    """
+
+    shape: Callable[[Sequence[TileType], Attrs], tuple[int, int]]
+    copies: Callable[[Sequence[TileType], TileType, Attrs], tuple[Copy, ...]]
+    dtypes: tuple[DType, ...] = ALL
+    fills: bool = False     # whether operands after the first may be numbers
+    transposes: bool = False
+    keeps_order: bool = False
+    keeps_range: tuple[DType, ...] = INTEGERS
+
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
         """Return the dtype of the first tile for operands that fill; None for operands that are moved."""
         return types[0].dtype if position and types[0] is not None and self.fills else None
@@ -88,10 +101,6 @@ class Movement(OpEntry):
         typing.check_dtype(self.name, types[0], self.dtypes, self.hint)
         rows, cols = self.shape(types, attrs)
         return TileType(rows, cols, types[0].dtype)
-
-    def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return the NumPy result."""
-        return self.ref(operands, attrs)
 
 
 class CallSlot(Enum):
@@ -145,38 +154,20 @@ class IndexFault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TileFunction(OpEntry):
+class TileFunction(WholeTiles):
     """A result that one call of a C function computes from whole tiles.
 
-    `parameters`, `parts` and `join` are as in `Movement`. `result` checks and returns the result's type, `ref` is the NumPy meaning, and
-    `call` the C call. `fault` returns the first index that is out of bounds, for an op with indices. `gives_columns`: each
-    element is a column of the first operand. `sorts`: these columns are in the order of that row's elements. `tail`: what a short row holds
-    behind its end.
+    `result` checks and returns the result's type, `call` returns the C call. `fault` returns the first index that is out of bounds, for an
+    op with indices. `gives_columns`: each element is a column of the first operand. `sorts`: these columns are in the order of that row's
+    elements. `tail`: what a short row holds behind its end.
     """
 
-    parameters: Signature
-    parts: Split
     result: Callable[[Sequence[TileType], Attrs], TileType]
-    ref: Callable[[Sequence[Array], Attrs], Array]
     call: Callable[[Sequence[TileType], TileType, Attrs], CCall]
     fault: Callable[[Sequence[Array], Attrs], IndexFault | None] | None = None
-    join: Join | None = None
     gives_columns: bool = False
     sorts: bool = False
     tail: Callable[[Attrs], Fill] = lambda attrs: Fill.REFUSED
-
-    @property
-    def signature(self) -> Signature:
-        """The parameters of the call."""
-        return self.parameters
-
-    def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
-        """Return the tiles and the attributes of a call."""
-        return self.parts(bound)
-
-    def call_of(self, types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
-        """Return the arguments of a call with these parts."""
-        return (operands, dict(attrs)) if self.join is None else self.join(types, operands, attrs)
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
         """Return None: an operand cannot be a number."""
@@ -186,10 +177,6 @@ class TileFunction(OpEntry):
         """Return the type of the result."""
         typing.check_dtype(self.name, types[0], self.dtypes, self.hint)
         return self.result(types, attrs)
-
-    def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return the NumPy result."""
-        return self.ref(operands, attrs)
 
     def may_fail(self, attrs: Attrs) -> bool:
         """Tell whether a task may fail here; attribute `inside` marks indices from the op language, which are always in bounds."""

@@ -6,14 +6,13 @@ their layout, and knows the slot of each: it gives the bindings themselves.
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.api.bindings import run_shape
-from pto_wsp.api.program import Program
+from pto_wsp.api.program import Program, interrupts_as_usual
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.progress import is_visible, step
 from pto_wsp.run.bound import MADE, Array, Bindings, Number, RunMemory, layout_of
@@ -131,7 +130,7 @@ class ProgramRuns:
 
     def _run(self, runner: Engine | Interpreter, bindings: Bindings) -> None:
         try:
-            if threading.current_thread() is threading.main_thread() and not _interrupts_as_usual():
+            if threading.current_thread() is threading.main_thread() and not interrupts_as_usual():
                 _run_in_thread(runner, bindings)
             elif is_visible():
                 with step("run, tasks", count=runner.n_run):
@@ -143,11 +142,6 @@ class ProgramRuns:
             prints = runner.take_prints()
             if prints.shown or prints.n_dropped:
                 print(run_text(self.plan, prints), end="")
-
-
-def _interrupts_as_usual() -> bool:
-    """Tell whether Ctrl-C raises KeyboardInterrupt or does nothing, as in the engine; a handler of the user's needs the main thread."""
-    return signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN, signal.SIG_DFL)
 
 
 def _run_in_thread(runner: Engine | Interpreter, bindings: Bindings) -> None:

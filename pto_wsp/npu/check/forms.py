@@ -12,7 +12,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import TileFormError
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel import ScalarParamDecl, TileParam
+from pto_wsp.ir.kernel import ScalarParamDecl
 from pto_wsp.ir.scalar import Const, Scalar, print_scalar
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.isa.instructions import FAMILIES, Kind, find_instruction, legal
@@ -205,7 +205,7 @@ def _faults(tile: tp.TileView, buffer: tp.ChipBuffer, core: Unit) -> Iterator[tu
 
 def _steps(program: tp.TileProgram, arch: Arch) -> Iterator[TileFormError]:
     tiles = {tile.id: tile for tile in program.tiles}
-    dtypes = {param.name: param.type.dtype if isinstance(param, TileParam) else param.dtype for param in program.params
+    dtypes = {param.name: param.dtype for param in program.params
               if not isinstance(param, ScalarParamDecl)}
     for step in tp.steps(program.body):
         match step:

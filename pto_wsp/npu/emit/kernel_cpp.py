@@ -18,7 +18,7 @@ from pto_wsp.c.syntax import c_ident
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel import ScalarParamDecl, TileParam
+from pto_wsp.ir.kernel import ScalarParamDecl
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, print_scalar
 from pto_wsp.npu.isa import tile_program as tp
@@ -231,7 +231,7 @@ class _KernelLowering:
         memory = [param for param in self.program.params if not isinstance(param, ScalarParamDecl)]
         for position, param in enumerate(memory):
             self.params[param.name], self.positions[param.name] = self.names.take(cpp_ident(f"{param.name}_gm")), position
-            self.dtypes[param.name] = param.type.dtype if isinstance(param, TileParam) else param.dtype
+            self.dtypes[param.name] = param.dtype
         declared = [param for param in self.program.params if isinstance(param, ScalarParamDecl)]
         for position, scalar in enumerate(declared, len(memory)):
             self.params[scalar.name], self.positions[scalar.name] = self.names.take(cpp_ident(scalar.name)), position

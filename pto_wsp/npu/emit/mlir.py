@@ -20,7 +20,7 @@ from pto_wsp.c.syntax import c_ident
 from pto_wsp.errors import DialectError, InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel import ScalarParamDecl, TileParam
+from pto_wsp.ir.kernel import ScalarParamDecl
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.npu.emit.kernel_cpp import geometry
@@ -72,7 +72,7 @@ class _FunctionEmitter:
         self.head, self.body = Text(program.span, 2, names), Text(program.span, 2, names)
         self.tiles = {tile.id: tile for tile in program.tiles}
         self.scalars = Scalars(self.head, self.body, self._leaf)
-        self.dtypes = {p.name: p.type.dtype if isinstance(p, TileParam) else p.dtype for p in program.params}
+        self.dtypes = {p.name: p.dtype for p in program.params}
         memory = [p.name for p in program.params if not isinstance(p, ScalarParamDecl)]
         self.access = dict(zip(memory, program.access, strict=True))
         self.names = {p.name: self.head.fresh(p.name) for p in program.params}

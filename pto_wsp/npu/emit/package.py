@@ -17,7 +17,7 @@ from pto_wsp.c.scalars import literal
 from pto_wsp.c.syntax import c_ident
 from pto_wsp.errors import InternalError
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel import BodyForm, Kernel, Role, TileParam
+from pto_wsp.ir.kernel import BodyForm, Kernel, Role
 from pto_wsp.ir.kernel_text import print_param
 from pto_wsp.ir.names import Names
 from pto_wsp.npu.emit.kernel_cpp import (
@@ -70,7 +70,7 @@ def emit_own_cpp(kernel: Kernel, access: Sequence[ParamAccess]) -> str:
 
 def _arguments(kernel: Kernel, access: Sequence[ParamAccess]) -> Iterator[c.Stmt]:
     for slot, (param, param_access) in enumerate(zip(kernel.memory_params, access, strict=True)):
-        element = device_type(param.type.dtype if isinstance(param, TileParam) else param.dtype)
+        element = device_type(param.dtype)
         name = c.c_ident(param.name)
         yield c.Declare(f"[[maybe_unused]] __gm__ {element} *const", name, pointer(element, slot))
         for side in get_args(Side):

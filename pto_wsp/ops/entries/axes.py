@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from pto_wsp.errors import ArityError, TileAxisError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries.compare import ne
@@ -215,7 +216,7 @@ def _variance(name: str, x: object, axis: object, ddof: object, keepdims: object
         raise TileAxisError(f"`{name}`: torch's {name} divides by n - 1 unless told otherwise, NumPy's by n", here(),
                             expected="axis=, keepdims= and ddof=, as NumPy", found=", ".join(given),
                             help=f"x.{name}(axis={1 if at is None else at!r}, ddof=1, keepdims=True) divides by n - 1")
-    at, less = _axis(name, axis, None, keepdims, False), typing.whole_number(ddof)
+    at, less = _axis(name, axis, None, keepdims, False), whole_number(ddof)
     if less is None or less < 0:
         raise TileAxisError(f"`{name}`: ddof is what the number of elements is lessened by", here(), expected="a whole number >= 0",
                                found=repr(ddof))

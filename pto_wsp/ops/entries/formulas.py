@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from pto_wsp.errors import ArityError, OperandKindError, OptionValueError, TileAxisError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries.axes import amax, sum
 from pto_wsp.ops.entries.cast import cast
@@ -205,10 +206,10 @@ def split(x: Operand, sections: object, axis: object = 0, *, dim: object = None)
                             expected=f"axis={dim!r}, and the number of parts", found=f"dim={dim!r}")
     tile, at = tile_of("split", x, ALL), _one_axis("split", axis, None)
     extent = tile.shape[at]
-    count = typing.whole_number(sections)
+    count = whole_number(sections)
     if count is not None and count >= 1 and extent % count == 0:
         edges = [extent // count * place for place in range(count + 1)]
-    elif isinstance(sections, tuple | list) and (places := [n for n in map(typing.whole_number, sections) if n is not None]) \
+    elif isinstance(sections, tuple | list) and (places := [n for n in map(whole_number, sections) if n is not None]) \
             and len(places) == len(sections) and [0, *places, extent] == sorted({0, *places, extent}):
         edges = [0, *places, extent]
     else:
@@ -257,7 +258,7 @@ def _transpose(x: Operand, axes: object = None) -> Operand:
 def _reshape(x: Operand, *shape: object) -> Operand:
     """Return the tile in another shape, one of its extents -1: x.reshape(8, -1)."""
     extents = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-    numbers = [typing.whole_number(extent) for extent in extents] if isinstance(extents, tuple | list) else []
+    numbers = [whole_number(extent) for extent in extents] if isinstance(extents, tuple | list) else []
     tile = typing.require_tile("reshape", x)
     if len(numbers) >= 2 and numbers.count(-1) == 1:
         known = math.prod(n for n in numbers if n is not None and n != -1)

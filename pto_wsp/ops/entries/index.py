@@ -13,6 +13,7 @@ import numpy as np
 
 from pto_wsp.errors import MixedDTypeError, NumberError, OperandShapeError, OptionValueError, UnsupportedDTypeError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries.create import expand
@@ -73,7 +74,7 @@ argsort = TileFunction(
 
 
 def _topk_parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
-    x, k = typing.require_tile("topk", bound["x"]), typing.whole_number(bound["k"])
+    x, k = typing.require_tile("topk", bound["x"]), whole_number(bound["k"])
     if k is None:
         raise NumberError("`pto.topk`: k is a whole number known when the kernel is traced", here(), found=repr(bound["k"]),
                           help="take it from a Constexpr[int] parameter")

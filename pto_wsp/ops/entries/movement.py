@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pto_wsp.errors import OperandKindError, OperandShapeError, OptionValueError
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import typing
 from pto_wsp.ops.entry import Arguments, Attrs, positional, shape_attr
@@ -226,7 +227,7 @@ def _pad_parts(bound: Mapping[str, object]) -> _Parts:
 
 def _widths(widths: object) -> tuple[tuple[int, int], tuple[int, int]]:
     if isinstance(widths, tuple | list) and len(widths) == 2 and all(isinstance(w, tuple | list) and len(w) == 2 for w in widths):
-        above, below, left, right = (typing.whole_number(n) for pair in widths for n in pair)
+        above, below, left, right = (whole_number(n) for pair in widths for n in pair)
         if above is not None and below is not None and left is not None and right is not None:
             return (above, below), (left, right)
     raise OptionValueError("`pto.pad`: not the widths of a frame", here(), expected="((above, below), (left, right))",

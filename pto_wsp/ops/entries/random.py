@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from pto_wsp.errors import NumberError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries.cast import cast
@@ -99,7 +100,7 @@ def _words(what: str, value: object) -> tuple[Number, Number]:
     """
     if isinstance(value, Symbolic):
         return value % _WORD, value // _WORD % _WORD
-    number = typing.whole_number(value)
+    number = whole_number(value)
     if number is None or not -(_WORD // 2) * _WORD <= number < _WORD * _WORD:
         raise NumberError(f"`pto.random`: the {what} is a whole number of 64 bits, or a scalar of the kernel", here(), found=repr(value))
     return number % _WORD, number // _WORD % _WORD

@@ -21,7 +21,6 @@ from pto_wsp.ir.tensor_function import (
     Array,
     ArrayView,
     Body,
-    BodyNote,
     Extents,
     Insert,
     Item,
@@ -31,6 +30,7 @@ from pto_wsp.ir.tensor_function import (
     Statement,
     TensorFunction,
     arrays_defined,
+    nested_loops,
 )
 from pto_wsp.ir.view import Pick
 from pto_wsp.passes.tensor.effects import fresh_ids, with_views
@@ -50,7 +50,7 @@ def common_parts(one: Extents, other: Extents) -> Extents | None:
     (Const(value=2), Const(value=3), Const(value=4))
     """
     left, right = ([extent for extent in shape if extent != Const(1)] for shape in (one, other))
-    found: list[Scalar] = []
+    parts: list[Scalar] = []
     while left and right:
         a, b = left[0], right[0]
         if same(a, b):
@@ -61,13 +61,13 @@ def common_parts(one: Extents, other: Extents) -> Extents | None:
             part, longer = a, right
         else:
             return None
-        found.append(simplified(part))
+        parts.append(simplified(part))
         for side in (left, right):
             if rest is not None and side is longer:
                 side[0] = rest
             else:
                 del side[0]
-    return None if left or right else tuple(found)
+    return None if left or right else tuple(parts)
 
 
 class _Copying:
@@ -120,11 +120,7 @@ class _Copying:
             var = Var(f"{source.array.name}_{len(loops)}", next(self._ids))
             to, of = to.then(Pick(0, var)), of.then(Pick(0, var))
             loops.append((var, extent))
-        item: Item = flow.Do(Put(to, of, span=span))
-        for var, extent in reversed(loops):
-            inside: Body = flow.Sequence((item,))
-            item = flow.Loop(var, Const(0), extent, Const(1), False, inside, BodyNote(), span=span)
-        items.append(item)
+        items += nested_loops(loops, flow.Sequence((flow.Do(Put(to, of, span=span)),)), span).items
         return ArrayView(copy)
 
 

@@ -17,7 +17,18 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, leaves, mul, sub
-from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Make, Put, TensorFunction, TileCut
+from pto_wsp.ir.tensor_function import (
+    Array,
+    ArrayConstant,
+    ArrayView,
+    Body,
+    Make,
+    Put,
+    TensorFunction,
+    TileCut,
+    arrays_defined,
+    nested_loops,
+)
 from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.effects import fresh_ids, views_of
 from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor
@@ -271,13 +282,10 @@ class ModuleText:
             loops.append((var, ceil_div(extent, Const(size))))
             view = view.then(TileCut(dim, mul(var, Const(size)), size))
         put = Put(view, Const(make.fill), span=make.span)
-        body: Body = flow.Sequence((flow.Do(put),))
-        segments: dict[int, tuple[Segment, ...]] = {id(body): (Run(f"{array.name}.fill", body.items),)}
-        for var, count in reversed(loops):
-            loop: Any = flow.Loop(var, Const(0), count, Const(1), False, body, None, span=make.span)
-            body = flow.Sequence((loop,))
-            segments[id(body)] = body.items
-        self._homes.segments.update(segments)
+        task: Body = flow.Sequence((flow.Do(put),))
+        body = nested_loops(loops, task, make.span)
+        self._homes.adopt(body)
+        self._homes.segments[id(task)] = (Run(f"{array.name}.fill", task.items),)
         self._keep.append(body)
         return self._tasks(body, depth, names, variables)
 
@@ -382,10 +390,6 @@ def _parts(function: TensorFunction) -> dict[Scalar, Scalar]:
     return found
 
 
-def _defined(leaf: Any) -> Iterable[Array]:
-    return (leaf.array,) if isinstance(leaf, Make) else getattr(leaf, "results", ())
-
-
 def _writes_by_table(body: Body) -> bool:
     """Tell whether tasks write rows through a table: no proof is found below, for all sizes, that they write rows of their own."""
     return any(isinstance(leaf, Put) and leaf.table is not None for leaf in flow.leaves(body))
@@ -400,7 +404,7 @@ def _kernel_name(run: Run) -> str:
     """Return the name of a kernel: its group, else the value that the kernel makes last."""
     if run.group:
         return run.group
-    names = [array.name for item in run.items for leaf in flow.leaves(item) for array in _defined(leaf)]
+    names = [array.name for item in run.items for leaf in flow.leaves(item) for array in arrays_defined(leaf)]
     written = [leaf.target.array.name for item in run.items for leaf in flow.leaves(item) if isinstance(leaf, Put)]
     return (written or names or ["show"])[-1]
 

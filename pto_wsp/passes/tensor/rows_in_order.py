@@ -10,7 +10,6 @@ through a table would be a write of the whole tensor. `ranks` is a third result 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from pto_wsp.ir import flow
@@ -69,7 +68,7 @@ class _OrderedRows:
         """
         if state.id in self._by_element:
             return None
-        used = [(at, leaf) for at, item in enumerate(items) for leaf in _leaves(item)]
+        used = [(at, leaf) for at, item in enumerate(items) for leaf in flow.leaves(item)]
         puts = [(at, leaf) for at, leaf in used if isinstance(leaf, Put) and leaf.target.array.id == state.id]
         last = max((at for at, _ in puts), default=-1)
         early = any(at <= last and any(view.array.id == state.id for view in views_read(leaf)) for at, leaf in used)
@@ -110,10 +109,6 @@ class _OrderedRows:
                 return leaf
             case _:
                 return with_views(leaf, self.read)
-
-
-def _leaves(item: Item) -> Iterator[Statement]:
-    return (inner.leaf for inner in flow.walk(item) if isinstance(inner, flow.Do))
 
 
 def _read_by_element(function: TensorFunction) -> frozenset[int]:

@@ -14,7 +14,7 @@ from pto_wsp.ir import flow
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, Var
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, BodyNote, Item, Make, Operand, Put, Statement, TensorFunction
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Item, Make, Operand, Put, Statement, TensorFunction, nested_loops
 from pto_wsp.ir.view import Pick
 from pto_wsp.ops.entries import elementwise
 from pto_wsp.passes.tensor.axes import TAKE
@@ -46,8 +46,8 @@ class _Unrolling:
                 entries, before = self._entries(table, leaf)
                 loops, index = self._loops(entries)
                 target = ArrayView(result).then(*(Pick(0, var) for var, _ in loops))
-                row: Item = flow.Do(Put(target, source.then(Pick(0, Element(entries.ref, index))), span=leaf.span))
-                return [*before, flow.Do(Make(result, None, leaf.span)), self._looped(loops, row, False, leaf)]
+                row: Body = flow.Sequence((flow.Do(Put(target, source.then(Pick(0, Element(entries.ref, index))), span=leaf.span)),))
+                return [*before, flow.Do(Make(result, None, leaf.span)), *nested_loops(loops, row, leaf.span).items]
             case Put(target, value, ArrayView() as table) if _has_unknown_columns(target):
                 entries, before = self._entries(table, leaf)
                 loops, index = self._loops(entries)
@@ -66,7 +66,7 @@ class _Unrolling:
                     row_value = ArrayView(total)
                 put.append(flow.Do(Put(place, row_value, span=leaf.span)))
                 apart = not leaf.add and Contract.INJECTIVE in table.array.contracts and not table.steps and len(loops) == 1
-                return [*before, self._looped(loops, flow.Sequence(tuple(put)), not apart, leaf)]
+                return [*before, *nested_loops(loops, flow.Sequence(tuple(put)), leaf.span, not apart).items]
             case _:
                 return [flow.Do(leaf)]
 
@@ -81,12 +81,6 @@ class _Unrolling:
         """Return a loop variable for each dimension of the entries, with the extent, and the index that the variables are."""
         loops = [(Var(f"{entries.name}_{k}", next(self._ids)), extent) for k, extent in enumerate(entries.shape)]
         return loops, tuple(var for var, _ in loops)
-
-    def _looped(self, loops: list[tuple[Var, Scalar]], item: Item, ordered: bool, leaf: Statement) -> Item:
-        for var, extent in reversed(loops):
-            inside: Body = item if isinstance(item, flow.Sequence) else flow.Sequence((item,))
-            item = flow.Loop(var, Const(0), extent, Const(1), ordered, inside, BodyNote(), span=leaf.span)
-        return item
 
 
 def _has_unknown_columns(rows: ArrayView) -> bool:

@@ -19,7 +19,7 @@ from pto_wsp.errors import PlanConflictError, PlanFitError
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, Scalar, Var, add, ceil_div, minimum, mul
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Body, BodyNote, Item, Make, Operand, Put, TileCut
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Body, Item, Make, Operand, Put, TileCut, nested_loops
 from pto_wsp.ir.view import Cut, Pick
 from pto_wsp.ops.entries import cast, elementwise
 from pto_wsp.ops.entry import Finish
@@ -104,7 +104,7 @@ class _Splitting:
         made.append(flow.Do(Put(ArrayView(parts, (Pick(0, var),)), ArrayView(piece), group=statement.group, span=statement.span)))
         iteration: Body = flow.Sequence(tuple(made))
         items: list[Item] = [flow.Do(Make(parts, None, statement.span)),
-                             flow.Loop(var, Const(0), Const(pieces), Const(1), False, iteration, BodyNote(), None, statement.span)]
+                             *nested_loops([(var, Const(pieces))], iteration, statement.span).items]
         total: Operand = ArrayView(parts, (Pick(0, Const(0)),))
         mean = not isinstance(entry, Matmul) and entry.finish is Finish.DIVIDE_BY_COUNT
         plain = not mean and wide is result.dtype

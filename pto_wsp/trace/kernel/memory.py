@@ -14,7 +14,6 @@ from pto_wsp.errors import (
 )
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType, indices, part_name
@@ -60,7 +59,7 @@ def load(source: object, at: object = None, shape: object = None, valid: object 
     if shape is None:
         raise OptionValueError("`pto.load` needs the shape of the piece", here(), expected="shape=(rows, cols)",
                                help=f"pto.load({param.name}, (row, col), shape=(16, 64))")
-    dtype = _dtype(param)
+    dtype = param.dtype
     rows, cols = as_shape("load", shape)
     row, col = (s.Const(0), s.Const(0)) if at is None else pair(trace, "`pto.load`: the offset", at)
     _check_inside("load", param, row, col, rows, cols)
@@ -98,7 +97,7 @@ def store(target: object, value: object, at: object = None, valid: object = None
         trace.store_whole(param, value, extents)
         return
     trace.check_writable(param)
-    dtype = _dtype(param)
+    dtype = param.dtype
     tile = trace.read(value) if is_tile(value) else trace.fitted(f"parameter `{param.name}`", value, TileType(1, 1, dtype))
     if tile.dtype is not dtype:
         raise MixedDTypeError(f"parameter `{param.name}`: the value has another dtype", here(), expected=str(dtype),
@@ -150,10 +149,6 @@ def _check_source(trace: KernelTrace, param: k.MemoryParam) -> None:
     elif not param.role.reads:
         raise BufferMisuseError(f"Out parameter `{param.name}` cannot be read", here(), expected="In or InOut",
                                 found=f"declared at {param.span}", help="declare it InOut to read what it holds")
-
-
-def _dtype(param: k.MemoryParam) -> DType:
-    return param.type.dtype if isinstance(param, k.TileParam) else param.dtype
 
 
 def _check_inside(name: str, param: k.MemoryParam, row: s.Scalar, col: s.Scalar, rows: int, cols: int) -> None:

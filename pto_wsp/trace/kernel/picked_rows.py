@@ -13,10 +13,11 @@ from pto_wsp.errors import (
 )
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entries import index as tiles
 from pto_wsp.ops.entry import Operand, user_call
-from pto_wsp.ops.typing import check_dtype, whole_number
+from pto_wsp.ops.typing import check_dtype
 from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import here
 from pto_wsp.trace.kernel.tile_value import TensorParamRef, TileValue, is_tile

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pto_wsp.errors import BufferMisuseError, LeadingAxesError, MixedDTypeError, PtoError, TileAxisError, UnknownNameError, ViewBoundsError
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import MAX_LEADING, StackType, TileType, indices
-from pto_wsp.ops import typing
 from pto_wsp.ops.entries import movement
 from pto_wsp.ops.entry import active
 from pto_wsp.ops.slices import WHOLE, pick, print_item
@@ -123,7 +123,7 @@ class TileStack(TileOperators):
                                  help="unroll the loop with Python's range, `for b in range(4)`; or index the view in the workload, and "
                                       "give the kernel one tile")
         if not isinstance(entry, slice):
-            number, extent = typing.whole_number(entry), self.leading[axis]
+            number, extent = whole_number(entry), self.leading[axis]
             if number is not None and not -extent <= number < extent:
                 raise ViewBoundsError(f"axis {axis} of the tile has no position {number}", here(), expected=f"{-extent} .. {extent - 1}",
                                       found=str(number))
@@ -204,7 +204,7 @@ def stacked(leading: Leading, results: Sequence[Any]) -> Any:
 
 def is_long(shape: object) -> bool:
     """Tell whether a value is the shape of a stack: more than two whole numbers >= 1."""
-    numbers = [typing.whole_number(n) for n in shape] if isinstance(shape, tuple | list) else []
+    numbers = [whole_number(n) for n in shape] if isinstance(shape, tuple | list) else []
     return len(numbers) > 2 and all(n is not None and n >= 1 for n in numbers)
 
 
@@ -242,7 +242,7 @@ def axes_of(name: str, axis: object, stack: TileStack) -> tuple[int, ...]:
     Raises: T214 for what names none.
     """
     items = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    numbers = [typing.whole_number(item) for item in items]
+    numbers = [whole_number(item) for item in items]
     known = [number % stack.ndim for number in numbers if number is not None and -stack.ndim <= number < stack.ndim]
     if not items or len(known) < len(items) or len(set(known)) < len(items):
         raise TileAxisError(f"`{name.removeprefix('pto.')}`: not an axis of the tile", here(), found=f"{axis!r} of {stack.type!r}",

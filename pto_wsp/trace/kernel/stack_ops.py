@@ -19,6 +19,7 @@ import numpy as np
 
 from pto_wsp.errors import LeadingAxesError, TileAxisError, ValueUseError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.indexing import whole_number
 from pto_wsp.ir.tile import TileType, indices
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries import axes, create, elementwise, movement
@@ -234,7 +235,7 @@ def _transpose(call: Called) -> Any:
 
 def _iota(call: Called) -> Any:
     """Return the positions along an axis of a stack."""
-    shape, axis = call.arguments["shape"], typing.whole_number(call.arguments.get("axis", 1))
+    shape, axis = call.arguments["shape"], whole_number(call.arguments.get("axis", 1))
     extents = tuple(int(n) for n in shape) if isinstance(shape, tuple | list) else ()
     n_leading = len(extents) - 2
     if "axis" not in call.arguments or axis is None or not 0 <= axis < len(extents) or axis >= n_leading:
@@ -308,7 +309,7 @@ def stack_tiles(tiles: object, axis: object) -> TileStack:
     if any(_type(each) != _type(given[0]) for each in given):
         raise LeadingAxesError("`pto.stack`: tiles of different types", here(), expected="one type", found=" and ".join(map(_type, given)))
     inner = given[0].leading if isinstance(given[0], TileStack) else ()
-    number = typing.whole_number(axis)
+    number = whole_number(axis)
     if number is None or not 0 <= number <= len(inner):
         raise TileAxisError("`pto.stack`: the new axis stands before rows and columns", here(), expected=f"0 .. {len(inner)}",
                             found=repr(axis))

@@ -353,7 +353,7 @@ class _KernelReader:
         name, whole = self._memory(), not reader.sees("[")
         row, col = self._pair() if reader.has("[") else (_ZERO, _ZERO)
         param = self._params[name]
-        dtype = param.type.dtype if isinstance(param, k.TileParam) else param.dtype
+        dtype = param.dtype
         options = self._options(valid=self._extents, fill=lambda: self._filled("fill", dtype, op), transpose=lambda: True)
         rows, cols = options.get("valid", (None, None))
         transpose = "transpose" in options
@@ -365,7 +365,7 @@ class _KernelReader:
         name = self._memory()
         index, col = self._picked()
         param = self._params[name]
-        dtype = param.type.dtype if isinstance(param, k.TileParam) else param.dtype
+        dtype = param.dtype
         options = self._options(valid=self._scalar, fill=lambda: self._filled("fill", dtype, op))
         fill = options.get("fill", zero_of(dtype))
         return lambda value, span: k.Gather(value, name, index, col, options.get("valid"), fill, span=span), None

@@ -112,7 +112,7 @@ class Mover:
         args: list[wl.Arg] = []
         for param, view in zip(kernel.memory_params, (source, target), strict=True):
             self.trace.keep(view.owner)
-            args.append(wl.ViewArg(param.name, self.trace.named_view(view.view, self.frame, self.span), self.span))
+            args.append(wl.ViewArg(param.name, self.trace.use(view.view, self.frame, self.span), self.span))
         handle = self.trace.new_handle(kernel.name)
         use = OnRank(on.mesh, self._named(on.rank), None if on.source is None else self._named(on.source))
         self.trace.append(flow.Do(wl.Task(kernel, (), tuple(args), handle.id, (), self.span, "", use)))

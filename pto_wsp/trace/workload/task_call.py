@@ -143,7 +143,7 @@ def rank_of_task(definition: KernelDef, bound: Mapping[str, object], trace: Work
         if not isinstance(value, TensorView):
             continue
         at, tensor = argument_span(span, param.name, position), value.owner
-        name = trace.named_view(value.view, frame, span).tensor.shown
+        name = trace.use(value.view, frame, span).tensor.shown
         if value.at is not None:
             _refuse_replicated_output(definition, param, value, at)
             ranks.setdefault(value.at.rank, param.name)
@@ -230,7 +230,7 @@ def _sizes(definition: KernelDef, bound: Mapping[str, object], trace: WorkloadTr
         at = argument_span(span, param.name, position)
         handled, tile = _view_of(definition, param, bound[param.name], at), param.annotation.type
         trace.keep(handled.owner)
-        view = trace.named_view(handled.view, frame, span)
+        view = trace.use(handled.view, frame, span)
         dims = _dims(definition, param, view, at, expected=repr(tile), rank=len(tile.extents))
         for name, dim in zip(tile.extents[-len(dims):], dims, strict=True):
             if isinstance(name, str):
@@ -320,7 +320,7 @@ def _argument(definition: KernelDef, param: KernelParam, value: object, position
             case TileAnnotation() | TensorAnnotation():
                 handled = _view_of(definition, param, value, span)
                 trace.keep(handled.owner)
-                view = trace.named_view(handled.view, frame, span)
+                view = trace.use(handled.view, frame, span)
                 if isinstance(annotation, TensorAnnotation):
                     check_region(definition, param, view, span)
                 elif isinstance(annotation.type, StackType):

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field, replace
 from types import FrameType
+from typing import TypeVar
 
 from pto_wsp.calls import user_call
 from pto_wsp.errors import (
@@ -33,11 +34,12 @@ from pto_wsp.ir.mesh import MeshInUse, mesh_of_trace
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tensor import Tensor, live_tensor, watch_tensors
-from pto_wsp.ir.view import View
 from pto_wsp.source import Span, here, is_internal, user_frame
 from pto_wsp.trace.branch import AwaitedWiths
 from pto_wsp.trace.bytecode import assigned_name, left_early
 from pto_wsp.values import dataclass
+
+Node = TypeVar("Node")
 
 MOST_NESTED = 64     # nested bodies: every traversal of a workload recurses
 
@@ -174,11 +176,11 @@ class WorkloadTrace:
         name = self._axis_name(walk, frame)
         start, stop, step = (self.use(bound, frame, span) for bound in (walk.start, walk.stop, walk.step))
         rows = None if walk.rows is None else self.use(walk.rows, frame, span)
-        refs = tuple(self.named_ref(tensor.ref, frame, span) for tensor in walk.tensors)
+        refs = tuple(self.use(tensor.ref, frame, span) for tensor in walk.tensors)
         label = print_scalar(stop) if isinstance(walk.source, Symbolic) else walk.label   # with the user's names
         through = None
         if position is not None and walk.leads_to is not None:
-            through = flow.Through(var, s.Element(self.named_ref(walk.leads_to.ref, frame, span), (position,)), wl.WorkloadNote())
+            through = flow.Through(var, s.Element(self.use(walk.leads_to.ref, frame, span), (position,)), wl.WorkloadNote())
         self.append(flow.Loop(position or var, start, stop, step, ordered, flow.Sequence(tuple(inner.items)),
                               wl.WorkloadNote(wl.Axis(name, label, refs, rows)), through, span))
 
@@ -211,23 +213,12 @@ class WorkloadTrace:
 
     # -- names of values -----------------------------------------------------------------------------------------------
 
-    def use(self, node: s.Scalar, frame: FrameType, span: Span) -> s.Scalar:
-        """Return a scalar with the user's names on its tensors and symbols.
+    def use(self, node: Node, frame: FrameType, span: Span) -> Node:
+        """Return a scalar, a view or a tensor with the user's names on its tensors and symbols.
 
         Raises: W103 for a loop variable outside its loop.
         """
         return rewrite.rewrite(node, lambda inner: self._named(inner, frame, span))
-
-    def named_view(self, view: View, frame: FrameType, span: Span) -> View:
-        """Return a view with the user's names on its tensors and symbols.
-
-        Raises: W103 for a loop variable outside its loop.
-        """
-        return rewrite.rewrite(view, lambda inner: self._named(inner, frame, span))
-
-    def named_ref(self, ref: TensorRef, frame: FrameType, span: Span) -> TensorRef:
-        """Return a tensor of an axis with the user's name."""
-        return rewrite.rewrite(ref, lambda inner: self._named(inner, frame, span))
 
     def _named(self, node: object, frame: FrameType, span: Span) -> object | None:
         match node:

@@ -128,7 +128,7 @@ def arguments(kernel: k.Kernel, sizes: Sizes, layout: Mapping[str, Any], rows: i
     rng = np.random.default_rng(rows * 100 + cols)
     args: dict[str, Any] = {"n": rows, "m": cols}
     for param in kernel.memory_params:
-        dtype = (param.type.dtype if isinstance(param, k.TileParam) else param.dtype).np
+        dtype = (param.dtype).np
         shape = sizes[param.name]
         args[param.name] = Fence(*shape, np.dtype(dtype), **layout).array(rng.integers(-3, 4, shape).astype(dtype))
     return {name: value for name, value in args.items() if name in {p.name for p in kernel.params}}
