@@ -325,7 +325,7 @@ def _circle(plan: TaskPlan, pipeline: PlanPipeline) -> str | None:
         if not joins(home[ends[0][0]], home[ends[1][0]]):
             return f"`{channel.name}` closes a circle"
     for process in pipeline.processes:
-        for event in sorted(_awaited(process.body)):
+        for event in sorted({inner.event for inner in walk(process.body) if isinstance(inner, AwaitEvent)}):
             if not joins(home[recorder_of(pipeline, event)], process):
                 return f"`{plan.events[event].name}` closes a circle"
     return None
@@ -348,10 +348,6 @@ def _flat(body: Item) -> Iterator[Item]:
             yield from _flat(item)
         else:
             yield item
-
-
-def _awaited(item: Item) -> set[int]:
-    return {inner.event for inner in walk(item) if isinstance(inner, AwaitEvent)}
 
 
 def _not_surely_taken(plan: TaskPlan, pipeline: PlanPipeline) -> Iterator[str]:

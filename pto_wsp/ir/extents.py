@@ -160,7 +160,7 @@ def _minus(a: Polynomial, b: Polynomial) -> Polynomial:
 def _times(a: Polynomial, b: Polynomial) -> Polynomial:
     total: Polynomial = {}
     for left, m in a.items():
-        total = _plus(total, {_sorted((*left, *right)): m * n for right, n in b.items()})
+        total = _plus(total, {tuple(sorted((*left, *right), key=_name)): m * n for right, n in b.items()})
     return total
 
 
@@ -254,10 +254,6 @@ def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
 def _degree_order(monomial: Monomial) -> tuple[int, tuple[tuple[str, str], ...]]:
     """Return the key of an order of monomials that products keep: the degree, then the atoms."""
     return len(monomial), tuple(map(_name, monomial))
-
-
-def _sorted(atoms: Iterable[Scalar]) -> Monomial:
-    return tuple(sorted(atoms, key=_name))
 
 
 def _name(node: Scalar) -> tuple[str, str]:

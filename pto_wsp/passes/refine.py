@@ -58,7 +58,7 @@ def _without_repeats(plan: TaskPlan) -> TaskPlan:
     def fresh(note: Precondition, held: set[Check]) -> Precondition:
         new: list[Check] = []
         for check in note.checks:
-            if _may_change(check, reads):
+            if reads.within(check.value, check.lower, check.upper):
                 new.append(check)
             elif _comparison(check) not in held:
                 held.add(_comparison(check))
@@ -122,10 +122,6 @@ def verify_after_drop_repeated_checks(plan: TaskPlan) -> None:
         repeated = next(numbered.check.subject for numbered, kept in zip(numbered_checks(plan), (*left, None), strict=False)
                         if numbered.check is not kept)
         raise InternalError("a check is repeated", repeated)
-
-
-def _may_change(check: Check, reads: Reads) -> bool:
-    return bool(reads.within(check.value, check.lower, check.upper))
 
 
 def _slots_in(check: Check) -> set[int]:

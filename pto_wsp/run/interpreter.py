@@ -121,7 +121,7 @@ def _edges(nodes: Sequence[object], first: int, stop: int, rules: OrderRules) ->
                 for view, writes in zip(node.views, rules.writes[node.submit.kernel], strict=True):
                     if view.fresh is not None:
                         users.setdefault(view.fresh, []).append(number)
-                    key = (node.stream, _buffer(view, rules))
+                    key = (node.stream, rules.groups[view.slot] if view.fresh is None else -1 - view.fresh)
                     if key in written:
                         before.add(written[key])
                     if writes:
@@ -145,10 +145,6 @@ def _edges(nodes: Sequence[object], first: int, stop: int, rules: OrderRules) ->
             last[node.stream] = number
         before.discard(number)
         yield number, {earlier for earlier in before if earlier >= first}
-
-
-def _buffer(view: PlacedView, rules: OrderRules) -> int:
-    return rules.groups[view.slot] if view.fresh is None else -1 - view.fresh
 
 
 # -- the stream --------------------------------------------------------------------------------------------------------

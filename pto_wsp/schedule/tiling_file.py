@@ -98,7 +98,7 @@ class _PlanReader:
                         found=shortened(printable(repr(data.get("version")))))
         self.fields("the plan", data, _FIELDS)
         sizes = data["sizes"]
-        if not isinstance(sizes, dict) or not all(_is_count(number) for number in sizes.values()):
+        if not isinstance(sizes, dict) or not all(_is_number(number) and number != 0 for number in sizes.values()):
             self.refuse("its sizes are none", expected='symbols with numbers from 1, such as {"t": 1024}', found=_shown(sizes))
         entries = tuple(self.entry(at, one) for at, one in enumerate(self.rows("entries", data["entries"])))
         places = [entry.place for entry in entries]
@@ -189,10 +189,6 @@ class _PlanReader:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
-
-
-def _is_count(value: object) -> bool:
-    return _is_number(value) and value != 0
 
 
 def _shown(value: object) -> str:

@@ -139,7 +139,7 @@ def spell_op(op: str, operands: Sequence[str], types: Sequence[TileType], result
     widens = isinstance(entry, Elementwise | RowReduce | ColReduce)
     if widens:
         operands = [f"{text}.astype(np.float32)" if kind.dtype.is_half else text for text, kind in zip(operands, types, strict=True)]
-    names: dict[str, str] = {name: _spell_attr(value) for name, value in attrs}
+    names: dict[str, str] = {name: spell_dtype(value) if isinstance(value, DType) else repr(value) for name, value in attrs}
     names |= {"shape": str(result.shape), "dtype": spell_dtype(result.dtype), "all": ", ".join(operands)}
     text = entry.form(attrs).numpy if isinstance(entry, Elementwise) else entry.numpy
     if "{picked}" in text:
@@ -191,10 +191,6 @@ def _spell_slice(first: int, count: int, step: int) -> str:
     stop = first + count * step
     text = f"{first}:{stop if stop >= 0 else ''}"
     return text if step == 1 else f"{text}:{step}"
-
-
-def _spell_attr(value: Attr) -> str:
-    return spell_dtype(value) if isinstance(value, DType) else repr(value)
 
 
 def _attr(attrs: Attrs, wanted: str) -> Attr:

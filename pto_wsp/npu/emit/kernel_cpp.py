@@ -109,7 +109,7 @@ def geometry(tile: TileView, access: ParamAccess, turned: bool) -> Geometry:
     if tile.form is Form.ZN:
         return _dense(Geometry(1, across, True), down == 1 or one_row, tile)
     if one_col and tile.form is Form.COLUMN:
-        return _dense(Geometry(1, _count(tile), True), down == 1 or one_row, tile)
+        return _dense(Geometry(1, tile.rows, True), down == 1 or one_row, tile)
     return _dense(Geometry(down, 1, False), across == 1 or one_col, tile)
 
 
@@ -117,10 +117,6 @@ def _dense(found: Geometry, fits: bool, tile: TileView) -> Geometry:
     if not fits:
         raise InternalError(f"tile `{tile.name}` lies across its rows in global memory", "selection turns such tiles")
     return found
-
-
-def _count(tile: TileView) -> int:
-    return tile.rows
 
 
 # -- types -----------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def verify_after_plan_arena(kernel: k.Kernel) -> None:
     for one in sorted(kernel.arena, key=lambda slot: slot.first):
         assert one.offset % ALIGN == 0, one
         living = [other for other in living if other.last >= one.first]
-        assert not any(_overlap(one, other) for other in living), one
+        assert not any(one.offset < _end_of(other) and other.offset < _end_of(one) for other in living), one
         living.append(one)
 
 
@@ -203,7 +203,7 @@ def _assign_offsets(slots: Sequence[k.Slot]) -> tuple[k.Slot, ...]:
     for slot in sorted(slots, key=lambda s: (-s.type.size_bytes, s.first)):
         stretches = range(slot.first // _STRETCH, slot.last // _STRETCH + 1)
         others = {id(other): other for stretch in stretches for other in near.get(stretch, ())}.values()
-        occupied = sorted((other.offset, _end_of(other)) for other in others if _meet(slot, other))
+        occupied = sorted((other.offset, _end_of(other)) for other in others if slot.first <= other.last and other.first <= slot.last)
         placed_slot = replace(slot, offset=best_gap(slot.type.size_bytes, occupied))
         placed.append(placed_slot)
         for stretch in stretches:
@@ -213,14 +213,6 @@ def _assign_offsets(slots: Sequence[k.Slot]) -> tuple[k.Slot, ...]:
 
 def _end_of(slot: k.Slot) -> int:
     return slot.offset + -(-slot.type.size_bytes // ALIGN) * ALIGN
-
-
-def _meet(one: k.Slot, other: k.Slot) -> bool:
-    return one.first <= other.last and other.first <= one.last
-
-
-def _overlap(one: k.Slot, other: k.Slot) -> bool:
-    return one.offset < _end_of(other) and other.offset < _end_of(one)
 
 
 # -- stores past the caches --------------------------------------------------------------------------------------------
