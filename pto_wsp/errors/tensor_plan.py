@@ -48,7 +48,10 @@ class PlanUseError(PtoError):
 
 
 class NoTileFormError(PtoError):
+    """`group`: the name of the group whose kernel has no form, "" where none is known."""
+
     code = "J310"
+    group: str = ""
     cause = "A statement of a function on tensors has no form as tiles of a kernel, in the way that the plan cuts it."
     example = "y = np.transpose(x, (2, 0, 1))  # with a tile that has more than one position along each axis"
     fix = "The error names what stands in the way: cut an axis into other tiles in the plan, or store a value in a tensor of its own first."

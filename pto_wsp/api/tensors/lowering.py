@@ -22,6 +22,7 @@ from pto_wsp.errors import (
     CapacityError,
     JitOptionError,
     MeshError,
+    NoTileFormError,
     PassError,
     PlanFitError,
     PtoError,
@@ -29,18 +30,20 @@ from pto_wsp.errors import (
     UnknownPassError,
     raise_all,
 )
+from pto_wsp.ir import flow
 from pto_wsp.ir.exchange import Array
 from pto_wsp.ir.mesh import Mesh
-from pto_wsp.ir.scalar import Number
+from pto_wsp.ir.scalar import Const, Number
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
 from pto_wsp.passes.pipeline import PassRun, Runner
+from pto_wsp.passes.tensor.effects import views_of
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
 from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards, without_moves
-from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.planned import Fineness, LocalArrays, PlannedFunction, TensorContext
 from pto_wsp.run.tensor_pass_check import check_tensor_passes, difference_of_functions, drawn_arguments
 from pto_wsp.schedule.tiling import Planner, TilePlan
 from pto_wsp.schedule.tiling_names import names_of
@@ -128,7 +131,7 @@ def _fitted(start: PlannedFunction, context: TensorContext) -> PlannedFunction:
     Costs count the tiles of values. How much more a kernel needs is known once the package has been compiled; tiles of kernels that do not
     fit are chosen again from a smaller part of the memory. Where none fits, and for tiles that the plan says, compiling raises K110.
     """
-    planned = run_tensor_passes(start, context)
+    planned, context = _formed(start, context)
     if not context.makes_package or context.ranks is not None:
         return planned
     for _ in range(_MOST_TRIALS):
@@ -141,6 +144,44 @@ def _fitted(start: PlannedFunction, context: TensorContext) -> PlannedFunction:
         except PlanFitError:
             break
     return planned
+
+
+def _formed(start: PlannedFunction, context: TensorContext) -> tuple[PlannedFunction, TensorContext]:
+    """Return a function in tiled form, and the context in which each kernel has a form as tiles: values of others are cut more finely.
+
+    Where the finest cut has no form either, the function is as the costs alone cut it, and `emit` raises J310.
+    """
+    first = planned = run_tensor_passes(start, context)
+    finer = context
+    while _has_stacks(planned.function):
+        values = _values_without_form(planned, finer)
+        if not values:
+            break
+        fineness = max(finer.fineness.get(value, Fineness.ANY) for value in values) + 1
+        if fineness > max(Fineness):
+            return first, context
+        finer = replace(finer, fineness={**finer.fineness, **dict.fromkeys(values, Fineness(fineness))})
+        try:
+            planned = run_tensor_passes(start, finer)
+        except PlanFitError:
+            return first, context
+    return planned, finer
+
+
+def _has_stacks(function: TensorFunction) -> bool:
+    """Tell whether a tile of a function in tiled form is no matrix: such a tile may have no form in a kernel."""
+    return any(sum(extent != Const(1) for extent in shape) > (2 if shape[-1] != Const(1) else 1)
+               for leaf in flow.leaves(function.body) for shape in (view.shape for view in views_of(leaf)) if len(shape) > 2)
+
+
+def _values_without_form(planned: PlannedFunction, context: TensorContext) -> Sequence[str]:
+    """Return the names of the values of the first kernel that has no form as tiles; none if all kernels have one."""
+    try:
+        emit(planned, context)
+    except NoTileFormError as problem:
+        return next((tuple(map(str, entry.value)) for entry in planned.plan.entries
+                     if (entry.key, entry.name) == ("groups", problem.group) and isinstance(entry.value, tuple)), ())
+    return ()
 
 
 def _shares_that_fit(planned: PlannedFunction, context: TensorContext) -> Mapping[tuple[str, str], float]:

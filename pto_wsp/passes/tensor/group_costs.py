@@ -31,7 +31,7 @@ from pto_wsp.passes.tensor.axes import AxisRole, Dim
 from pto_wsp.passes.tensor.effects import elements_in, vars_in
 from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened
 from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
-from pto_wsp.passes.tensor.planned import TensorContext
+from pto_wsp.passes.tensor.planned import Fineness, TensorContext
 from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, candidates_of, check_tiles, smallest_tiles
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_entries import PlanEntry
@@ -215,7 +215,9 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
                     key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis],
                                       group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
     row, steps_of_several = (None, True) if any_rows else _rows_and_step(group, columns, walked, others)
-    several = {columns, walked, *(others if any_rows else (row,))}
+    fineness = context.fineness_of(group.statements)
+    several = {*((columns,) if fineness < Fineness.POSITIONS else ()), *((walked,) if fineness < Fineness.COLUMNS else ()),
+               *((*others,) if any_rows else (row,) if fineness < Fineness.SUMS else ())}
 
     def axis_of(axis: Dim, key: str) -> TileAxis:
         given = given_of(axis, key)

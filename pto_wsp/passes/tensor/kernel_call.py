@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Sequence
+from math import prod
 
 from pto_wsp.ir import scalar
 from pto_wsp.ir.dtype import DType
@@ -16,6 +17,7 @@ from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 
 # names of the module that kernels use
+MOST_TILES = 32         # of a task, each tile of a stack counted
 RESERVED = frozenset({*keyword.kwlist, "pto", *FUNCTIONS.values(), "ceildiv", "math", "In", "Out", "InOut", "Tile", "Tensor", "Scalar",
                       "DType", *(dtype.name for dtype in DType)})
 
@@ -46,6 +48,11 @@ class PrintedParam:
     shape: tuple[int, ...] | None     # None: In[Tensor]
     reads: bool = False
     writes: bool = False
+
+    @property
+    def n_tiles(self) -> int:
+        """The number of tiles: that of a stack, else 1."""
+        return 1 if self.shape is None else prod(self.shape[:-2])
 
     @property
     def annotation(self) -> str:

@@ -40,7 +40,16 @@ from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
 from pto_wsp.passes.tensor.effects import step_scalars
 from pto_wsp.passes.tensor.flatten import ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, row_places, usual, varies_with
-from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, PrintedParam, binding, certainly_apart, identifier
+from pto_wsp.passes.tensor.kernel_call import (
+    MOST_TILES,
+    RESERVED,
+    KernelCall,
+    ModuleLine,
+    PrintedParam,
+    binding,
+    certainly_apart,
+    identifier,
+)
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
 from pto_wsp.passes.tensor.scalar_text import number_text, scalar_text
 from pto_wsp.passes.tensor.scratch import ArrayHome, Homes, Run
@@ -114,6 +123,10 @@ class _KernelPrinter:
         self._items(self._run.items)
         self._check_aliases()
         bound = list(self._params.values())
+        if (n_tiles := sum(param.n_tiles for param in bound)) > MOST_TILES:      # each of a stack is an argument
+            instead = ("cut all but two of the axes into tiles of 1" if n_tiles > len(bound) else
+                       "let fewer values be one kernel: plan key `groups`")
+            raise no_form(NoTile(f"{n_tiles} tiles of tensors in a task", instead), self._span_of_run)
         params = [f"{param.name}: {param.annotation}" for param in bound]
         params += [f"{name}: Scalar[{dtype.name}]" for (_, dtype), name in self._scalars.items()]
         arguments = [param.argument for param in bound] + [self._outside.scalar(node) for node, _ in self._scalars]

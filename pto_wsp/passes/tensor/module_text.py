@@ -251,7 +251,11 @@ class ModuleText:
     def _call(self, run: Run, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
         lines = [self._scratch(array, depth, names, UNKNOWN) for array in self._homes.leaving(run) if array.id not in self._tensors]
         self._variables = variables
-        call = kernel_of(run, self._homes, self._limits, self)
+        try:
+            call = kernel_of(run, self._homes, self._limits, self)
+        except NoTileFormError as problem:
+            problem.group = run.group
+            raise
         name = self._kernel(call, _kernel_name(run))
         self._dtypes |= call.dtypes
         index = f"[{', '.join(list(variables.values())[-8:])}]" if variables else ""

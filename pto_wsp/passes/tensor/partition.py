@@ -47,6 +47,7 @@ from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, is_move, made_by, users_of, views_of, with_views
 from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
+from pto_wsp.passes.tensor.kernel_call import MOST_TILES
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.rows_one_by_one import with_rows_one_by_one
 from pto_wsp.passes.tensor.substitute import with_scalars
@@ -299,6 +300,8 @@ class _Partition:
         """Tell whether joining keeps tasks small and many: a small tile of everything fits, and no axis that was cut is whole now."""
         if any(one.walked is not None and after.walked is None for one in before) or not self._fits(after):
             return False
+        if self._context.fineness_of(after.statements) or _has_many_tiles(after):
+            return False
         if not all(self._small(one, after) for one in before):
             return False
         if all(isinstance(item, flow.Do) and isinstance(item.leaf, Apply) and
@@ -443,6 +446,14 @@ class _Partition:
         items = [_with_group(item, name) for item in part.items]
         self.groups[name] = replace(part.group, items=tuple(items), statements=tuple(statements_of(items)))
         return items
+
+
+def _has_many_tiles(group: KernelGroup) -> bool:
+    """Tell whether a group uses more parts of tensors than a task has arguments."""
+    if len(group.statements) <= MOST_TILES // 4:       # three operands and a result each
+        return False
+    views = {view for statement in group.statements for view in views_of(statement) if view.array.id not in group.local}
+    return len(views) + len(group.outputs) > MOST_TILES
 
 
 def _producers(parts: Sequence[_Cluster], effects: Effects, asked: str) -> Iterator[frozenset[int]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
+from enum import IntEnum
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import Scalar, SymbolRef
-from pto_wsp.ir.tensor_function import TensorFunction
+from pto_wsp.ir.tensor_function import Apply, Put, Statement, TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
 from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.schedule.tiling import TilePlan
@@ -61,12 +62,23 @@ class LocalArrays:
     sizes: Mapping[str, int]
 
 
+class Fineness(IntEnum):
+    """How finely a value is cut, at least. A default plan tries the next where the kernel of a value has no form as tiles."""
+
+    ANY = 0
+    APART = 1            # a kernel computes no other value
+    SUMS = 2             # a tile has several positions along the last axis, and along the axis that a sum walks
+    COLUMNS = 3          # along the last axis
+    POSITIONS = 4        # along no axis
+
+
 @dataclass(frozen=True, slots=True)
 class TensorContext:
     """What the passes know beside: the arch, the target, and the numbers that stand for symbols in costs, by name.
 
     `ranks`: of a function that each rank of a mesh runs on its parts, what the parts are of. `shares`: by group and memory, the part of
-    the memory that tiles may take, 1 where nothing is said; the rest is the working memory of instructions.
+    the memory that tiles may take, 1 where nothing is said; the rest is the working memory of instructions. `fineness`: how finely values
+    are cut at least, by name: those of kernels that had no form as tiles.
     """
 
     arch: Arch
@@ -74,6 +86,15 @@ class TensorContext:
     sizes: Mapping[str, int]
     ranks: LocalArrays | None = None
     shares: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    fineness: Mapping[str, Fineness] = field(default_factory=dict)
+
+    def fineness_of(self, statements: Iterable[Statement]) -> Fineness:
+        """Return how finely the values of statements are cut, at least."""
+        if not self.fineness:
+            return Fineness.ANY
+        made = [array.name for one in statements for array in (
+            one.results if isinstance(one, Apply) else (one.target.array,) if isinstance(one, Put) else ())]
+        return max((self.fineness.get(name, Fineness.ANY) for name in made), default=Fineness.ANY)
 
     def arch_of_tiles(self, group: str) -> Arch:
         """Return the arch with as much memory as the tiles of a group may take."""

@@ -16,9 +16,8 @@ from pto_wsp.ir.scalar import Const, Scalar, add, minimum, sub
 from pto_wsp.ir.tensor_function import ArrayStep, Flip, Insert, Refold, TileCut
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.passes.tensor.flatten import Dims, ExtentLimits, Folding, NoTile, ValueDim, usual
+from pto_wsp.passes.tensor.kernel_call import MOST_TILES
 from pto_wsp.values import dataclass
-
-MOST_LEADING = 32      # tiles of a stack
 
 
 class Behind(Enum):
@@ -74,7 +73,7 @@ def reshaped(value: KernelValue, dims: Dims, folding: Folding) -> KernelValue:
         return made
     if len(made.tile_shape) > 2:
         leading = dims[:folding.first]
-        if prod(dim.limit for dim in leading) > MOST_LEADING or any(dim.short for dim in leading):
+        if prod(dim.limit for dim in leading) > MOST_TILES or any(dim.short for dim in leading):
             raise NoTile("more than two axes of a tile that cannot be merged", "cut all but two of the axes into tiles of 1")
     text = (f"pto.reshape({value.text}, {shape_text(made.tile_shape)})" if len(value.tile_shape) == len(made.tile_shape) == 2
             else f"{value.text}.reshape{shape_text(made.tile_shape)}")
@@ -103,7 +102,7 @@ def arranged(value: KernelValue, order: Sequence[int], dims: Dims) -> KernelValu
         above = [place for place, dim in enumerate(value.dims) if dim.limit > 1]
         rows = sum(1 for place in above if place < value.folding.second)
         leading = sum(1 for place in above if place < value.folding.first)
-        return replace(value, dims=dims, folding=Folding(_place(places, leading, dims), _place(places, rows, dims)))
+        return reshaped(value, dims, Folding(_place(places, leading, dims), _place(places, rows, dims)))
     shift = order.index(0)
     if list(order) == [*range(n - shift, n), *range(n - shift)]:
         split = n - shift                       # 0 .. split - 1 are rows now and columns then
