@@ -22,7 +22,7 @@ from pto_wsp import doors
 from pto_wsp.api.bindings import ProgramBindings, Sizes
 from pto_wsp.arch.model import Arch
 from pto_wsp.calls import user_calls
-from pto_wsp.check.verdict import CheckList
+from pto_wsp.check.verdict import LINKS_DRAIN, CheckList, Verdict
 from pto_wsp.errors import ArtifactFolderError, BindingError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.scalar import Scalar
@@ -138,7 +138,10 @@ class Program(InOneProcess, doors.Displayed):
         self._look_first()
 
     def _look_first(self) -> None:
-        if self._compiled.runner is not None and (self.plan.rules.calendar or self.plan.rules.may_fill_links):
+        rules = self.plan.rules
+        may_fill = rules.may_fill_links and (LINKS_DRAIN, Verdict.PROVED) not in [
+            (finding.check, finding.verdict) for finding in self._compiled.findings]
+        if self._compiled.runner is not None and (rules.calendar or may_fill):
             self._compiled.runner.look_first = partial(doors.check_recorded, self.plan)
 
     # -- running -------------------------------------------------------------------------------------------------------

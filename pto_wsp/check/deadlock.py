@@ -22,7 +22,7 @@ from itertools import pairwise
 
 from pto_wsp.check.ranks import BeyondSteps, tasks_of_ranks, value_of
 from pto_wsp.check.skeleton import Budget, Leaf, Number, Outcome, Skeletons, Uncountable
-from pto_wsp.check.verdict import Finding, Verdict
+from pto_wsp.check.verdict import LINKS_DRAIN, Finding, Verdict
 from pto_wsp.errors import DeadlockError, TokenError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.channels import Stuck, Wait, recorder_of
@@ -158,7 +158,7 @@ def check_deadlock(plan: TaskPlan) -> tuple[Finding, ...]:
 # -- links with buffers ------------------------------------------------------------------------------------------------
 def _links(plan: TaskPlan) -> Iterator[Finding]:
     """Yield the finding of links with buffers, if the ranks have any."""
-    routes, check = plan.rules.routes, "deadlock of links"
+    routes, check = plan.rules.routes, LINKS_DRAIN
     if routes is None or not routes.buffers:
         return
     ahead: dict[tuple[int, int], set[tuple[int, int]]] = {}

@@ -30,6 +30,9 @@ class Finding:
     error: PtoError | None = None
 
 
+LINKS_DRAIN = "deadlock of links"      # the check of links with buffers; where it proves nothing, a run is simulated before its tasks run
+
+
 class CheckList(tuple[str, ...], Displayed):
     """Static checks with their verdicts, a line each; a notebook shows them as a table. `findings`: the same as data."""
 

@@ -34,7 +34,10 @@ def check_recorded(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> No
     in a circle.
     """
     if plan.rules.may_fill_links:
-        check_links(plan, recorder)
+        try:
+            check_links(plan, recorder)
+        except SimulationEnded as ended:
+            raise ended_error(plan, recorder.raw_columns(), ended) from None
         return
     columns = recorder.columns()
     if columns.first_node > 0:

@@ -12,7 +12,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.execution_rules import ExecutionRules
 from pto_wsp.ir.mesh import SOURCE_RANK
 from pto_wsp.ir.plan import TaskPlan
-from pto_wsp.run.failures import RecordNames
+from pto_wsp.run.failures import RecordNames, SimulationEnded
 from pto_wsp.run.record import RecordColumns
 from pto_wsp.run.simulator import Recorder, SimulationStuck, TaskTimes
 from pto_wsp.source import here
@@ -89,7 +89,7 @@ def _enough(plan: TaskPlan, recorder: Recorder) -> int | None:
     while (n := n + 1) <= _MOST_BUFFERS:
         try:
             recorder.simulate(replace(plan.rules, routes=replace(routes, buffers=n)), keep_trace=False)
-        except SimulationStuck:
+        except (SimulationStuck, SimulationEnded):
             continue
         return n
     return None

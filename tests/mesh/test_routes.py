@@ -17,8 +17,10 @@ from pto_wsp import (
     Program,
     Replicate,
     Shard,
+    TaskWindow,
     Tensor,
     TensorLayout,
+    WindowMode,
     Workload,
     all_to_all,
     allreduce,
@@ -27,7 +29,8 @@ from pto_wsp import (
     timeline,
     workload,
 )
-from pto_wsp.errors import ArchError, DeadlockError
+from pto_wsp.errors import ArchError, DeadlockError, WindowError
+from pto_wsp.run.simulator import Recorder
 
 F32 = DType.F32
 ROWS = TensorLayout.sharded(0, 2, "x")
@@ -227,6 +230,26 @@ def test_links_without_a_circle_are_proved_to_drain() -> None:
                             ("ring", [(r, (r + 1) % 4) for r in range(4)] * 3)):
         program = run(copies(4, pairs), linked(topology, buffers=1))
         assert any(line.startswith("proved: deadlock of links") for line in program.checks), program.checks
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+def test_copies_are_simulated_before_a_run_unless_they_are_proved_to_drain(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("simulated")
+
+    proved, circle = (copies(4, pairs).compile(target=target, arch=linked("ring", buffers=1)) for pairs in (
+        [(0, 2), (1, 3)], [(r, (r + 2) % 4) for r in range(4)]))
+    monkeypatch.setattr(Recorder, "simulate", refuse)
+    proved.run()
+    with pytest.raises(AssertionError, match="simulated"):
+        circle.run()
+
+
+@pytest.mark.parametrize("buffers", [1, 8])
+def test_a_window_that_ends_the_run_does_so_beside_links_with_buffers(buffers: int) -> None:
+    w = copies(4, [(r, (r + 2) % 4) for r in range(4)]).task_graph(deps=DATA, window=TaskWindow(2, "tasks", WindowMode.ABORT))
+    with pytest.raises(WindowError, match=r"copy_part found no room in the window"):
+        w.compile(target="interp", arch=linked("ring", buffers=buffers)).run()
 
 
 # -- drawn copies, against a simulation of their own -------------------------------------------------------------------
