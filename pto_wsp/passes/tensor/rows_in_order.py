@@ -77,7 +77,9 @@ class _OrderedRows:
             return None
         (index,) = indices
         found = self._places[index]
-        return (found, last) if same(state.shape[0], found.results[0].shape[0]) else None
+        inside = any(inner.leaf == found for item in items if not isinstance(item, flow.Do)       # an index for each iteration
+                     for inner in flow.walk(item) if isinstance(inner, flow.Do))
+        return (found, last) if not inside and same(state.shape[0], found.results[0].shape[0]) else None
 
     def _is_plain(self, put: Put) -> bool:
         """Tell whether a write is state[index] = v, for a stretch of an index."""

@@ -55,6 +55,25 @@ def test_results_are_those_of_numpy(target: str, t: int) -> None:
     assert np.array_equal(found, expected(x, ids, w))
 
 
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+def test_an_index_for_each_iteration_is_written_through_at_its_places(target: str) -> None:
+    @jit
+    def rounds(x: Tensor["t", 8, F32], ids: Tensor[3, "t", I32]) -> Any:
+        tt.assume(x.shape[0] <= 64)
+        out = tt.zeros((x.shape[0], 8), F32)
+        for j in tt.loop(3):
+            rows = tt.rows_of(ids[j], N)[1]
+            out[rows] = x[rows] * (j + 1)
+        return out
+
+    rng = np.random.default_rng(2)
+    x, ids = rng.integers(-4, 5, (37, 8)).astype(np.float32), rng.integers(0, N, (3, 37)).astype(np.int32)
+    wanted = np.zeros_like(x)
+    for j in range(3):
+        wanted[ids[j] == 1] = x[ids[j] == 1] * (j + 1)
+    np.testing.assert_array_equal(rounds.using(target=target)(x, ids), wanted)
+
+
 @pytest.mark.slow
 def test_the_evaluator_agrees_before_and_after_each_pass() -> None:
     x, ids, w = drawn(23, 5)
