@@ -27,7 +27,7 @@ static void random_rules_agree_and_chunks_change_nothing(void)
     }
     CHECK(n_full > n / 20 && n_full < n && n_stuck > n / 500 && n_stuck < n / 10);     /* the cases are no trivial ones */
     for (int32_t held = PTO_HELD_NOT; held <= PTO_HELD_READY; held++)
-        CHECK(seen[held] > n / 20);
+        CHECK(seen[held] > n / 100);
 }
 
 static bool are_same(const int64_t *a, const int64_t *b, int64_t n)
