@@ -153,7 +153,7 @@ def _formed(start: PlannedFunction, context: TensorContext) -> tuple[PlannedFunc
     """
     first = planned = run_tensor_passes(start, context)
     finer = context
-    while _has_stacks(planned.function):
+    while context.makes_package or _has_stacks(planned.function):
         values = _values_without_form(planned, finer)
         if not values:
             break
