@@ -27,7 +27,7 @@ enum {
 
 #define PTO_MATMUL_WORDS 256       /* of k in a step: a panel of b is 32 KiB */
 #define PTO_MATMUL_CHUNK 512       /* rows of a in a step at most, so that they stay in L2 */
-#define PTO_MATMUL_PANELS 4        /* packed at once, while the next are fetched into L2 */
+#define PTO_MATMUL_STRIP 16        /* words of k that are packed, or fetched for, at once */
 #define PTO_MATMUL_PAD 16          /* words between packed rows of a, against rows that fall on the same cache set */
 
 #if defined(__AVX512F__)
@@ -55,18 +55,30 @@ enum {
 #define PTO_JOIN_(a, b) PTO_JOIN2_(a, b)
 #define PTO_MM(name) PTO_JOIN_(pto_##name##_, PTO_MM_DTYPE)
 
-/* Memory that is packed next, fetched into L2 block by block while sums are computed: else each line would be waited for. */
-typedef struct pto_ahead {
-    const char *at;
-    int64_t step_bytes, rows, lines;   /* still to fetch: rows of so many cache lines */
-    int64_t rows_a_block;
-} pto_ahead;
-
-PTO_MATMUL_INLINE void pto_fetch(pto_ahead *ahead)
+/* Fetch into L2 rows that are packed next, while sums are computed: else each line would be waited for. */
+PTO_MATMUL_INLINE void pto_fetch(const void *at, int64_t step_bytes, int64_t rows, int64_t row_bytes)
 {
-    for (int64_t n = ahead->rows_a_block; n > 0 && ahead->rows > 0; --n, --ahead->rows, ahead->at += ahead->step_bytes)
-        for (int64_t line = 0; line < ahead->lines; ++line)
-            __builtin_prefetch(ahead->at + 64 * line, 0, 2);
+    for (const char *row = at; rows > 0; --rows, row += step_bytes)
+        for (int64_t byte = 0; byte < row_bytes; byte += 64)
+            __builtin_prefetch(row + byte, 0, 2);
+}
+
+/* The same, but a line with each word of a block: lines in pairs, so many bytes from pair to pair. */
+typedef struct pto_fetch_lines {
+    const char *at, *other;
+    int64_t step_bytes, n;             /* lines */
+} pto_fetch_lines;
+
+PTO_MATMUL_INLINE pto_fetch_lines pto_fetch_pairs(const void *at, int64_t gap_bytes, int64_t step_bytes, int64_t n)
+{
+    return (pto_fetch_lines){at, (const char *)at + gap_bytes, step_bytes, n};
+}
+
+PTO_MATMUL_INLINE void pto_fetch_line(pto_fetch_lines *next)
+{
+    const char *const at = next->at;
+    __builtin_prefetch(at, 0, 2);
+    next->at = next->other, next->other = at + next->step_bytes;
 }
 
 #include "matmul/pto_matmul_float.h"

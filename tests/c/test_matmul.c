@@ -18,10 +18,10 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* pack_bytes() of pto_wsp/passes/kernel/products.py */
-static size_t pack_bytes(int64_t word, int64_t m, int64_t n, int64_t k)
+static size_t pack_bytes(int64_t word, int64_t m, int64_t k)
 {
     const int64_t width = 128 / word, words = least(k, 256);
-    return (size_t)((least((n + width - 1) / width, 4) * width * words + least(m, 512) * ((words + 15) / 16 * 16 + 16)) * word);
+    return (size_t)((2 * width * words + (k > 256 || m > 512 ? 2 : 1) * least(m, 512) * ((words + 15) / 16 * 16 + 16)) * word);
 }
 
 /* Operands end where their memory ends, so that a sanitizer sees a read too far. `gap`: elements behind each row. */
@@ -34,7 +34,7 @@ static size_t pack_bytes(int64_t word, int64_t m, int64_t n, int64_t k)
         const size_t a_size = (size_t)((a_rows - 1) * lda + a_cols), b_size = (size_t)((b_rows - 1) * ldb + b_cols); \
         const size_t c_size = (size_t)((m - 1) * ldc + n);                                                           \
         const int turn = flags & PTO_MATMUL_TURN;                                                                    \
-        const size_t bytes = pack_bytes(sizeof(S), turn ? n : m, turn ? m : n, k);                                   \
+        const size_t bytes = pack_bytes(sizeof(S), turn ? n : m, k);                                   \
         T *a = malloc(a_size * sizeof(T)), *b = malloc(b_size * sizeof(T));                                          \
         S *c = malloc(c_size * sizeof(S)), *want = malloc(c_size * sizeof(S));                                       \
         char *pack = aligned_alloc(64, bytes);                                                                       \
@@ -103,6 +103,7 @@ static void products_around_panels_and_steps(void)
     product_i8(5, 40, 4100, PTO_MATMUL_TRANSPOSE_B, 1);
     product_f32(14, 64, 300, 0, 1024 - 64);        /* rows on the same cache set are packed */
     product_f32(40, 64, 512, PTO_MATMUL_ACCUMULATE, 0);
+    product_f32(530, 100, 600, PTO_MATMUL_ACCUMULATE, 1024 - 600);   /* chunks of packed rows, an odd number of steps */
 }
 
 static void products_of_a_few_rows_in_place(void)
@@ -174,7 +175,7 @@ static void extremes_of_i8(void)
     enum { K = 1029 };
     int8_t a[2 * K], b[2 * K];
     int32_t c[4];
-    static char pack[1 << 16] __attribute__((aligned(64)));
+    static char pack[1 << 18] __attribute__((aligned(64)));
     for (int i = 0; i < K; ++i)
         a[i] = -128, a[K + i] = 127, b[i] = -128, b[K + i] = 127;
     pto_matmul_i8(c, 2, a, K, b, K, 2, 2, K, PTO_MATMUL_TRANSPOSE_B, pack);

@@ -8,7 +8,8 @@
 
 /* h rows x w vectors of c = a[h][words] b[words][w vectors], from `start` (w vectors for every row) where that is given. */
 PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
-                                     int64_t ldb, int64_t words, const PTO_MM_SUM *start, int add, int h, int w)
+                                     int64_t ldb, int64_t words, const PTO_MM_SUM *start, int add, pto_fetch_lines lines,
+                                     int h, int w)
 {
     PTO_MM(sums) sum[24];
 #pragma GCC unroll 24
@@ -17,14 +18,35 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
             sum[i] = *(const PTO_MM(sums_at) *)(start + i % w * PTO_MM_LANES);
         else
             sum[i] = (PTO_MM(sums)){0};
-    for (int64_t p = 0; p < words; ++p) {
+    /* Addresses of up to 12 rows from two bases and three steps: the compiler would keep a register a row, and move them around. */
+    const PTO_MM_WORD *low = a, *high = h > 6 ? a + 6 * lda : a;
+    int64_t three = 3 * lda, five = 5 * lda;
+    __asm__("" : "+r"(three), "+r"(five));
+    int64_t p = 0;
+    for (; p < lines.n; ++p, ++low, ++high) {
+        pto_fetch_line(&lines);
+        __asm__("" : "+r"(low), "+r"(high));
         PTO_MM(words) row[8];
 #pragma GCC unroll 8
         for (int j = 0; j < w; ++j)
             row[j] = *(const PTO_MM(words_at) *)(b + p * ldb + j * PTO_MM_LANES);
 #pragma GCC unroll 12
         for (int i = 0; i < h; ++i) {
-            PTO_MM_WORD x = a[i * lda + p];
+            PTO_MM_WORD x = (i < 6 ? low : high)[i % 6 == 3 ? three : i % 6 == 5 ? five : i % 6 * lda];
+#pragma GCC unroll 8
+            for (int j = 0; j < w; ++j)
+                PTO_MM_STEP(sum[i * w + j], x, row[j]);
+        }
+    }
+    for (; p < words; ++p, ++low, ++high) {
+        __asm__("" : "+r"(low), "+r"(high));
+        PTO_MM(words) row[8];
+#pragma GCC unroll 8
+        for (int j = 0; j < w; ++j)
+            row[j] = *(const PTO_MM(words_at) *)(b + p * ldb + j * PTO_MM_LANES);
+#pragma GCC unroll 12
+        for (int i = 0; i < h; ++i) {
+            PTO_MM_WORD x = (i < 6 ? low : high)[i % 6 == 3 ? three : i % 6 == 5 ? five : i % 6 * lda];
 #pragma GCC unroll 8
             for (int j = 0; j < w; ++j)
                 PTO_MM_STEP(sum[i * w + j], x, row[j]);
@@ -43,14 +65,20 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
 
 #define PTO_MM_ROWS_(h)                                                                                              \
     for (; r + h <= m; r += h) {                                                                                     \
-        pto_fetch(ahead);                                                                                            \
-        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, h, 2);                          \
+        pto_fetch_lines lines = {0};                                                                                 \
+        if (ahead && (ahead->k > 0 || ahead->n_rows > 0)) {                                                          \
+            PTO_MM(pack_ahead)(ahead, words);                                                                        \
+            lines = ahead->lines, ahead->lines.n = 0;                                                                \
+        }                                                                                                            \
+        if (lines.n == 0 && add && ldc * (int64_t)sizeof *c >= 2048)   /* rows of c that no prefetcher finds */        \
+            lines = pto_fetch_pairs(c + r * ldc, 64, ldc * (int64_t)sizeof *c, PTO_MM_LEAST(2 * h, words));          \
+        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, lines, h, 2);                   \
     }
 
-/* Two vectors of every row of c. */
+/* Two vectors of every row of c. `ahead`: what to pack meanwhile, or null. */
 PTO_MATMUL_FUNCTION void PTO_MM(panel)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
                                        int64_t ldb, int64_t m, int64_t words, const PTO_MM_SUM *start, int add,
-                                       pto_ahead *ahead)
+                                       PTO_MM(ahead) *ahead)
 {
     int64_t r = 0;
     PTO_MM_ROWS_(PTO_MATMUL_ROWS)
@@ -66,7 +94,7 @@ PTO_MATMUL_FUNCTION void PTO_MM(panel)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_
 #ifdef PTO_MM_FEW_ROWS
 #define PTO_MM_WIDE_ROWS_(h, w)                                                                                      \
     for (; m == h && j + w * PTO_MM_LANES <= n; j += w * PTO_MM_LANES)                                               \
-        PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, h, w);
+        PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, (pto_fetch_lines){0}, h, w);
 
 /* 1 to 3 rows: wide blocks hide the latency of the sums. Returns how many columns it did: all but what fills no vector. */
 PTO_MATMUL_FUNCTION int64_t PTO_MM(few_rows)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda,

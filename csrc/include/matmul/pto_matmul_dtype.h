@@ -18,8 +18,8 @@ typedef PTO_MM_WORD PTO_MM(words_at) __attribute__((vector_size(PTO_VECTOR_BYTES
 #define PTO_MM_WORDS(k) (((k) + PTO_MM_PER_WORD - 1) / PTO_MM_PER_WORD)
 #define PTO_MM_LEAST(a, b) ((a) < (b) ? (a) : (b))
 
-#include "pto_matmul_block.h"
 #include "pto_matmul_pack.h"
+#include "pto_matmul_block.h"
 
 /* Whether h rows of a are read where they lie: packing costs a copy, and pays where rows fall on the same cache set. */
 PTO_MATMUL_INLINE int PTO_MM(rows_in_place)(int64_t row_step, int64_t k_step, int64_t h, int64_t n)
@@ -39,11 +39,10 @@ PTO_MATMUL_INLINE int PTO_MM(panels_in_place)(int64_t k_step, int64_t col_step, 
 PTO_MATMUL_FUNCTION void PTO_MM(edge)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
                          int64_t ldb, int64_t m, int64_t n, int64_t words, const PTO_MM_SUM *start, int add)
 {
-    pto_ahead nothing = {0, 0, 0, 0, 0};
     for (int64_t r = 0; r < m; r += PTO_MATMUL_ROWS) {
         PTO_MM_SUM sums[PTO_MATMUL_ROWS * PTO_MM_WIDTH] __attribute__((aligned(PTO_VECTOR_BYTES)));
         const int64_t h = PTO_MM_LEAST(m - r, PTO_MATMUL_ROWS);
-        PTO_MM(panel)(sums, PTO_MM_WIDTH, a + r * lda, lda, b, ldb, h, words, start, 0, &nothing);
+        PTO_MM(panel)(sums, PTO_MM_WIDTH, a + r * lda, lda, b, ldb, h, words, start, 0, 0);
         for (int64_t i = 0; i < h; ++i)
             for (int64_t x = 0; x < n; ++x) {
                 PTO_MM_SUM *to = c + (r + i) * c_row + x * c_col;
@@ -52,16 +51,16 @@ PTO_MATMUL_FUNCTION void PTO_MM(edge)(PTO_MM_SUM *c, int64_t c_row, int64_t c_co
     }
 }
 
-/* One step of k for some rows: `left` holds their words, b is packed panel by panel, or read in place. `zeros`: where not null,
-   the words of one more row. */
+/* One step of k for some rows: `left` holds their words, b is packed panel by panel, or read in place. `panels`: place for two;
+   `ahead`: has the first panel where a step before packed it, and packs that of the next step. `zeros`: where not null, the words of
+   one more row. */
 PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_WORD *left, int64_t left_step,
                                          const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col, int64_t h, int64_t n,
-                                         int64_t depth, int64_t next_depth, int add, PTO_MM_WORD *panels,
+                                         int64_t depth, int64_t next_depth, int add, PTO_MM_WORD *panels, PTO_MM(ahead) *ahead,
                                          const PTO_MM_WORD *zeros)
 {
-    enum { STRIP = 16 * PTO_MM_PER_WORD };
-    const int64_t words = PTO_MM_WORDS(depth);
-    const int in_place = PTO_MM(panels_in_place)(b_k, b_col, h);
+    const int64_t words = PTO_MM_WORDS(depth), n_blocks = (h + PTO_MATMUL_ROWS - 1) / PTO_MATMUL_ROWS;
+    const int64_t in_place = PTO_MM(panels_in_place)(b_k, b_col, h) ? n / PTO_MM_WIDTH * PTO_MM_WIDTH : 0;   /* columns */
 #ifdef PTO_MM_CAREFUL
     uint32_t top = 0;
     for (int64_t r = 0; r < h; ++r) {
@@ -69,48 +68,40 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
         top = of_row > top ? of_row : top;
     }
 #endif
-    for (int64_t j = 0; j < n;) {
-        const int64_t whole = in_place ? (n - j) / PTO_MM_WIDTH * PTO_MM_WIDTH : 0;
-        const int64_t group = whole ? whole : PTO_MM_LEAST(n - j, PTO_MATMUL_PANELS * PTO_MM_WIDTH);
-        if (!whole)
-            for (int64_t p = 0; p < depth; p += STRIP)
-                for (int64_t x = 0; x < group; x += PTO_MM_WIDTH)
-                    PTO_MM(pack_panel)(panels + x * words + p / PTO_MM_PER_WORD * PTO_MM_WIDTH, b + p * b_k + (j + x) * b_col, b_k,
-                                       b_col, PTO_MM_LEAST(group - x, PTO_MM_WIDTH), PTO_MM_LEAST(depth - p, STRIP));
-        pto_ahead ahead = {0, 0, 0, 0, 0};
-        if (!whole && b_col == 1) {   /* the next panels, or the first of the next step of k */
-            const int64_t n_blocks = (group + PTO_MM_WIDTH - 1) / PTO_MM_WIDTH * ((h + PTO_MATMUL_ROWS - 1) / PTO_MATMUL_ROWS);
-            const int64_t next = j + group < n ? PTO_MM_LEAST(n - j - group, group) : PTO_MM_LEAST(n, group);
-            ahead.at = (const char *)(j + group < n ? b + (j + group) : b + depth * b_k);
-            ahead.step_bytes = b_k * (int64_t)sizeof *b, ahead.rows = j + group < n ? depth : next_depth;
-            ahead.lines = (next * (int64_t)sizeof *b + 63) / 64, ahead.rows_a_block = depth / (n_blocks + 1) + 1;
+    for (int64_t j = 0; j < n; j += PTO_MM_WIDTH) {
+        const int64_t width = PTO_MM_LEAST(n - j, PTO_MM_WIDTH), step = j < in_place ? b_k : PTO_MM_WIDTH;
+        const PTO_MM_WORD *panel = (const PTO_MM_WORD *)b + j;
+        if (j >= in_place) {
+            if (!ahead->packed)
+                PTO_MM(next_panel)(ahead, panels, b + j * b_col, b_k, b_col, width, depth, 1);
+            PTO_MM(pack_strips)(ahead, PTO_MATMUL_WORDS);
+            panel = ahead->packed, ahead->packed = 0;
         }
-        for (int64_t x = 0; x < group; x += PTO_MM_WIDTH) {
-            const PTO_MM_WORD *panel = whole ? (const PTO_MM_WORD *)b + j + x : panels + x * words;
-            const int64_t step = whole ? b_k : PTO_MM_WIDTH, width = PTO_MM_LEAST(group - x, PTO_MM_WIDTH);
-            PTO_MM_SUM *to = c + (j + x) * c_col;
+        const int64_t next = j + width < n ? j + width : 0;   /* or the first of the next step of k */
+        if (next >= in_place && (next > 0 || next_depth > 0))
+            PTO_MM(next_panel)(ahead, panel == panels ? panels + words * PTO_MM_WIDTH : panels, b + next * b_col + (next > 0 ? 0 : depth * b_k), b_k,
+                               b_col, PTO_MM_LEAST(n - next, PTO_MM_WIDTH), next > 0 ? depth : next_depth, n_blocks);
+        PTO_MM_SUM *to = c + j * c_col;
 #ifdef PTO_MM_BIAS_LEFT
-            PTO_MM_SUM start[PTO_MM_WIDTH] __attribute__((aligned(PTO_VECTOR_BYTES)));
-            PTO_MM(unbias)(start, panel, words);
+        PTO_MM_SUM start[PTO_MM_WIDTH] __attribute__((aligned(PTO_VECTOR_BYTES)));
+        PTO_MM(unbias)(start, panel, words);
 #else
-            const PTO_MM_SUM *start = 0;
+        const PTO_MM_SUM *start = 0;
 #endif
 #ifdef PTO_MM_CAREFUL
-            if (top + PTO_MM(top)(panel, words * PTO_MM_WIDTH) > PTO_MM_TOP) {
-                PTO_MM(careful)(to, c_row, c_col, left, left_step, panel, step, h, width, words, add);
-                if (zeros)
-                    PTO_MM(careful)(to + h * c_row, c_row, c_col, zeros, 0, panel, step, 1, width, words, add);
-                continue;
-            }
-#endif
-            if (width == PTO_MM_WIDTH && c_col == 1)
-                PTO_MM(panel)(to, c_row, left, left_step, panel, step, h, words, start, add, &ahead);
-            else
-                PTO_MM(edge)(to, c_row, c_col, left, left_step, panel, step, h, width, words, start, add);
+        if (top + PTO_MM(top)(panel, words * PTO_MM_WIDTH) > PTO_MM_TOP) {
+            PTO_MM(careful)(to, c_row, c_col, left, left_step, panel, step, h, width, words, add);
             if (zeros)
-                PTO_MM(edge)(to + h * c_row, c_row, c_col, zeros, 0, panel, step, 1, width, words, start, add);
+                PTO_MM(careful)(to + h * c_row, c_row, c_col, zeros, 0, panel, step, 1, width, words, add);
+            continue;
         }
-        j += group;
+#endif
+        if (width == PTO_MM_WIDTH && c_col == 1)
+            PTO_MM(panel)(to, c_row, left, left_step, panel, step, h, words, start, add, ahead);
+        else
+            PTO_MM(edge)(to, c_row, c_col, left, left_step, panel, step, h, width, words, start, add);
+        if (zeros)
+            PTO_MM(edge)(to + h * c_row, c_row, c_col, zeros, 0, panel, step, 1, width, words, start, add);
     }
 }
 
@@ -120,29 +111,42 @@ PTO_MATMUL_FUNCTION void PTO_MM(product)(PTO_MM_SUM *c, int64_t c_row, int64_t c
                                          int64_t k, int flags, char *pack, const PTO_MM_WORD *zeros)
 {
     enum { DEPTH = PTO_MATMUL_WORDS * PTO_MM_PER_WORD };
-    const int64_t packed_cols = PTO_MM_LEAST((n + PTO_MM_WIDTH - 1) / PTO_MM_WIDTH, PTO_MATMUL_PANELS) * PTO_MM_WIDTH;
-    PTO_MM_WORD *const panels = (PTO_MM_WORD *)pack;
-    PTO_MM_WORD *const rows = panels + packed_cols * PTO_MM_LEAST(PTO_MM_WORDS(k), PTO_MATMUL_WORDS);
     const int64_t n_chunks = m > PTO_MATMUL_CHUNK ? (m + PTO_MATMUL_CHUNK - 1) / PTO_MATMUL_CHUNK : 1;
+    const int64_t most_words = PTO_MM_LEAST(PTO_MM_WORDS(k), PTO_MATMUL_WORDS), most_rows = (m + n_chunks - 1) / n_chunks;
+    const int64_t rows_words = most_rows * ((most_words + 15) / 16 * 16 + PTO_MATMUL_PAD);
+    const int in_place = PTO_MM(rows_in_place)(a_row, a_k, most_rows, n);
+    PTO_MM_WORD *const panels = (PTO_MM_WORD *)pack, *const rows = panels + 2 * most_words * PTO_MM_WIDTH;
+    PTO_MM(ahead) ahead = {0};
+    const PTO_MM_WORD *packed = 0;     /* rows of this step */
     for (int64_t chunk = 0; chunk < n_chunks; ++chunk) {
-        const int64_t r = m * chunk / n_chunks, h = m * (chunk + 1) / n_chunks - r;
+        const int64_t r = m * chunk / n_chunks, end = m * (chunk + 1) / n_chunks, h = end - r;
         for (int64_t p = 0; p < k; p += DEPTH) {
-            const int64_t depth = PTO_MM_LEAST(k - p, DEPTH), words = PTO_MM_WORDS(depth);
+            const int64_t depth = PTO_MM_LEAST(k - p, DEPTH);
             const int add = (flags & PTO_MATMUL_ACCUMULATE) || p > 0;
             const PTO_MM_ELEMENT *const from_a = a + r * a_row + p * a_k, *const from_b = b + p * b_k;
             const PTO_MM_WORD *left = (const PTO_MM_WORD *)from_a;
             int64_t left_step = a_row, j = 0;
-            if (!PTO_MM(rows_in_place)(a_row, a_k, h, n)) {
-                left = rows, left_step = (words + 15) / 16 * 16 + PTO_MATMUL_PAD;
-                PTO_MM(pack_rows)(rows, left_step, from_a, a_row, a_k, h, depth);
+            if (!in_place) {
+                left = packed ? packed : PTO_MM(next_rows)(&ahead, rows, from_a, a_row, a_k, h, depth, 1);
+                PTO_MM(pack_next_rows)(&ahead, h);
+                left_step = ahead.step, packed = 0;
+                const int64_t n_blocks = (h + PTO_MATMUL_ROWS - 1) / PTO_MATMUL_ROWS * ((n + PTO_MM_WIDTH - 1) / PTO_MM_WIDTH);
+                PTO_MM_WORD *const other = left == rows ? rows + rows_words : rows;
+                if (p + DEPTH < k)
+                    packed = PTO_MM(next_rows)(&ahead, other, from_a + DEPTH * a_k, a_row, a_k, h, PTO_MM_LEAST(k - p - DEPTH, DEPTH),
+                                               n_blocks);
+                else if (end < m)
+                    packed = PTO_MM(next_rows)(&ahead, other, a + end * a_row, a_row, a_k, m * (chunk + 2) / n_chunks - end,
+                                               PTO_MM_LEAST(k, DEPTH), n_blocks);
             }
 #ifdef PTO_MM_FEW_ROWS
             if (flags & PTO_MATMUL_FEW_ROWS)
-                j = PTO_MM(few_rows)(c + r * c_row, c_row, left, left_step, (const PTO_MM_WORD *)from_b, b_k, h, n, words, add);
+                j = PTO_MM(few_rows)(c + r * c_row, c_row, left, left_step, (const PTO_MM_WORD *)from_b, b_k, h, n,
+                                     PTO_MM_WORDS(depth), add);
 #endif
             if (j < n)
                 PTO_MM(columns)(c + r * c_row + j * c_col, c_row, c_col, left, left_step, from_b + j * b_col, b_k, b_col, h, n - j,
-                                depth, PTO_MM_LEAST(k - p - depth, DEPTH), add, panels, chunk + 1 < n_chunks ? 0 : zeros);
+                                depth, PTO_MM_LEAST(k - p - depth, DEPTH), add, panels, &ahead, chunk + 1 < n_chunks ? 0 : zeros);
         }
     }
 }

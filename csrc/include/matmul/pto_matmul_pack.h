@@ -25,6 +25,10 @@ PTO_MATMUL_FUNCTION void PTO_MM(pack_across)(PTO_MM_WORD *to, int64_t to_step, c
                                              int64_t lines, int64_t k)
 {
     int64_t p = 0;
+    if (lines == PTO_MM_WIDTH)     /* a loop that is unrolled */
+        for (; p + PTO_MM_PER_WORD <= k; p += PTO_MM_PER_WORD, to += to_step, from += PTO_MM_PER_WORD * k_step)
+            for (int64_t x = 0; x < PTO_MM_WIDTH; ++x)
+                to[x] = PTO_MM(word)(from + x, k_step);
     for (; p + PTO_MM_PER_WORD <= k; p += PTO_MM_PER_WORD, to += to_step, from += PTO_MM_PER_WORD * k_step)
         for (int64_t x = 0; x < lines; ++x)
             to[x] = PTO_MM(word)(from + x, k_step);
@@ -101,4 +105,83 @@ PTO_MATMUL_FUNCTION void PTO_MM(pack_panel)(PTO_MM_WORD *to, const PTO_MM_ELEMEN
             PTO_MM(turn)(to + p / PTO_MM_PER_WORD * PTO_MM_WIDTH + x, PTO_MM_WIDTH, block, 16, lines, PTO_MM_WORDS(depth));
 #endif
         }
+}
+
+/* What is packed while sums are computed: the next panel of b, strip by strip, and the rows of a for the next step. What a block packs
+   was fetched during the block before. */
+typedef struct PTO_MM(ahead) {
+    const PTO_MM_WORD *packed;            /* the next panel, or null */
+    PTO_MM_WORD *strip;                   /* where its next strip goes */
+    const PTO_MM_ELEMENT *b;              /* still to pack: b[k][cols] */
+    int64_t b_k, b_col, cols, k;
+    int64_t strips, fetched_strips;       /* that a block fetches; that were fetched and not packed */
+    PTO_MM_WORD *row;                     /* where the next rows go, `step` words from row to row */
+    const PTO_MM_ELEMENT *a;              /* still to pack: a[n_rows][depth] */
+    int64_t a_row, a_k, n_rows, depth, step;
+    int64_t rows, fetched_rows;           /* as strips */
+    pto_fetch_lines lines;                /* for the next block to fetch */
+} PTO_MM(ahead);
+
+/* Say which panel is next: of b[k][cols], in n_blocks blocks. */
+PTO_MATMUL_INLINE void PTO_MM(next_panel)(PTO_MM(ahead) *ahead, PTO_MM_WORD *to, const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col,
+                                          int64_t cols, int64_t k, int64_t n_blocks)
+{
+    const int64_t strips = (PTO_MM_WORDS(k) + PTO_MATMUL_STRIP - 1) / PTO_MATMUL_STRIP;
+    ahead->packed = ahead->strip = to, ahead->b = b, ahead->b_k = b_k, ahead->b_col = b_col, ahead->cols = cols, ahead->k = k;
+    ahead->strips = n_blocks > 0 ? (strips + n_blocks - 1) / n_blocks : strips, ahead->fetched_strips = 0;
+}
+
+/* Say which rows of a are next: a[n_rows][depth], in n_blocks blocks. Returns where their words are when all are packed. */
+PTO_MATMUL_INLINE const PTO_MM_WORD *PTO_MM(next_rows)(PTO_MM(ahead) *ahead, PTO_MM_WORD *to, const PTO_MM_ELEMENT *a, int64_t a_row,
+                                                       int64_t a_k, int64_t n_rows, int64_t depth, int64_t n_blocks)
+{
+    const int64_t rows = n_blocks > 0 ? (n_rows + n_blocks - 1) / n_blocks : n_rows;
+    ahead->row = to, ahead->a = a, ahead->a_row = a_row, ahead->a_k = a_k, ahead->n_rows = n_rows, ahead->depth = depth;
+    ahead->step = (PTO_MM_WORDS(depth) + 15) / 16 * 16 + PTO_MATMUL_PAD;
+    ahead->rows = a_k == 1 ? rows : (rows + 15) / 16 * 16, ahead->fetched_rows = 0;
+    return to;
+}
+
+/* Pack up to n strips of the next panel. */
+PTO_MATMUL_FUNCTION void PTO_MM(pack_strips)(PTO_MM(ahead) *ahead, int64_t n)
+{
+    enum { STRIP = PTO_MATMUL_STRIP * PTO_MM_PER_WORD };
+    for (; n > 0 && ahead->k > 0; --n, ahead->k -= STRIP, ahead->b += STRIP * ahead->b_k, ahead->strip += PTO_MATMUL_STRIP * PTO_MM_WIDTH)
+        PTO_MM(pack_panel)(ahead->strip, ahead->b, ahead->b_k, ahead->b_col, ahead->cols, PTO_MM_LEAST(ahead->k, STRIP));
+}
+
+/* Pack up to n of the next rows. */
+PTO_MATMUL_FUNCTION void PTO_MM(pack_next_rows)(PTO_MM(ahead) *ahead, int64_t n)
+{
+    n = PTO_MM_LEAST(n, ahead->n_rows);
+    if (n > 0)
+        PTO_MM(pack_rows)(ahead->row, ahead->step, ahead->a, ahead->a_row, ahead->a_k, n, ahead->depth);
+    ahead->row += n * ahead->step, ahead->a += n * ahead->a_row, ahead->n_rows -= n;
+}
+
+/* Pack before a block what was fetched during the last one, and fetch what comes next. */
+PTO_MATMUL_FUNCTION void PTO_MM(pack_ahead)(PTO_MM(ahead) *ahead, int64_t words)
+{
+    enum { STRIP = PTO_MATMUL_STRIP * PTO_MM_PER_WORD };
+    if (ahead->n_rows > 0) {
+        PTO_MM(pack_next_rows)(ahead, ahead->fetched_rows);
+        ahead->fetched_rows = ahead->rows;
+        const int64_t n = PTO_MM_LEAST(ahead->n_rows, ahead->rows), along = ahead->a_k == 1;
+        pto_fetch(ahead->a, (along ? ahead->a_row : ahead->a_k) * (int64_t)sizeof *ahead->a, along ? n : ahead->depth,
+                  (along ? ahead->depth : n) * (int64_t)sizeof *ahead->a);
+    }
+    if (ahead->k > 0) {
+        PTO_MM(pack_strips)(ahead, ahead->fetched_strips);
+        ahead->fetched_strips = ahead->strips;
+        const int64_t k = PTO_MM_LEAST(ahead->k, ahead->strips * STRIP), along = ahead->b_k == 1;
+        const int64_t step_bytes = (along ? ahead->b_col : ahead->b_k) * (int64_t)sizeof *ahead->b, rows = along ? ahead->cols : k;
+        const int64_t row_bytes = (along ? k : ahead->cols) * (int64_t)sizeof *ahead->b;
+        const char *const at = (const char *)ahead->b;
+        if (row_bytes <= 64 && rows <= words)
+            ahead->lines = pto_fetch_pairs(at, step_bytes, 2 * step_bytes, rows);
+        else if (row_bytes <= 128 && 2 * rows <= words)
+            ahead->lines = pto_fetch_pairs(at, 64, step_bytes, 2 * rows);
+        else
+            pto_fetch(at, step_bytes, rows, row_bytes);
+    }
 }

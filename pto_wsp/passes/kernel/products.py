@@ -2,7 +2,7 @@
 
 `product_bytes` and `pack_bytes` give the scratch that a product's panels need.
 
->>> pack_bytes(DType.F32, 64, 64, 64)
+>>> pack_bytes(DType.F32, 64, 64)
 36864
 """
 
@@ -209,7 +209,7 @@ def _form(rows: int, cols: int, dtype: DType, transposed: bool) -> Packing:
 # -- scratch -----------------------------------------------------------------------------------------------------------
 # The constants of csrc/include/pto_matmul.h at the widest vectors: a panel is two adjacent vectors of 64 bytes.
 _PANEL_BYTES = 128
-_PANELS = 4
+_PANELS = 2
 _WORDS = 256
 _CHUNK = 512
 _PAD = 16
@@ -221,13 +221,13 @@ def product_bytes(stmt: k.Compute | k.Accumulate) -> int:
     inner = lhs.type.rows if "transpose_a" in chosen else lhs.type.cols
     m, n = (stmt.buffer if isinstance(stmt, k.Accumulate) else stmt.result).type.shape
     turned = Packing(chosen["form"]) is Packing.FEW_COLUMNS
-    return pack_bytes(lhs.type.dtype, *((n, m) if turned else (m, n)), inner)
+    return pack_bytes(lhs.type.dtype, n if turned else m, inner)
 
 
-def pack_bytes(dtype: DType, m: int, n: int, inner: int) -> int:
-    """Return the scratch bytes in which pto_matmul_<dtype> packs panels of b and rows of a, for [m, inner] @ [inner, n] on any CPU."""
+def pack_bytes(dtype: DType, m: int, inner: int) -> int:
+    """Return the scratch bytes in which pto_matmul_<dtype> packs panels of b and rows of a, for [m, inner] @ [inner, any] on any CPU."""
     word = max(4, dtype.nbytes)
     words = min(inner, _WORDS)
     width = _PANEL_BYTES // word
-    panels = min(-(-n // width), _PANELS) * width * words
-    return (panels + min(m, _CHUNK) * (-(-words // 16) * 16 + _PAD)) * word
+    buffers = 2 if inner > _WORDS or m > _CHUNK else 1      # rows of this step, and of the next
+    return (_PANELS * width * words + buffers * min(m, _CHUNK) * (-(-words // 16) * 16 + _PAD)) * word
