@@ -61,7 +61,7 @@ TARGET_ALIASES = {
 }
 # Modules of the targets, of commands, and what a program from the cache does without: it builds nothing.
 LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp.{name}" for name in (
-    "api.advise", "api.compare", "api.over_mpi", "api.tensors.lowering", "api.tensors.meanings", "api.plan_search",
+    "api.advise", "api.compare", "api.over_mpi", "api.program", "api.tensors.lowering", "api.tensors.meanings", "api.plan_search",
     "api.tensors.torch_op",
     "artifact.contents", "artifact.manifest", "cli.cache", "cli.demo", "cli.doctor", "cli.packages", "cli.programs", "cli.runs",
     "cli.schedules", "ir.print_ir", "ir.tensor_function_text", "passes.kernel.check_finite", "passes.tensor.passes", "run.pass_check",

@@ -35,7 +35,7 @@ from pto_wsp.schedule.schedule import Schedule, Scheduled, schedule_of
 from pto_wsp.schedule.tunable import tunables_of, usual_value
 from pto_wsp.source import here, repeated
 from pto_wsp.trace.workload.trace import Placed, place, stands_here, trace_workload, unplace
-from pto_wsp.wording import counted
+from pto_wsp.wording import counted, nearest
 
 if TYPE_CHECKING:
     from pto_wsp.api.compiling import Lowered
@@ -62,6 +62,16 @@ class Workload(Scheduled, doors.Displayed):
         self._placed: Placed | None = None
         self._moves: tuple[Collective, ...] = ()
         self.schedule = schedule or Schedule()
+
+    if not TYPE_CHECKING:    # a type checker would take any name for one of a workload's
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(name)
+            near = nearest(name, dir(Workload))
+            help = f"did you mean {near}?" if near else None
+            if hasattr(doors.late_module("pto_wsp.api.program").Program, name):
+                help = f"compile it first: program = {self.name}().compile(); program.{name}"
+            raise UnknownNameError(f"a workload has no `{name}`", here(), help=help)
 
     # -- the expression ------------------------------------------------------------------------------------------------
 

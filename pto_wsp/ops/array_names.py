@@ -46,6 +46,16 @@ def function_of(function: Callable[..., object]) -> Traced | None:
     return _FUNCTIONS.get(function.__name__) if function.__module__ == "numpy" else None
 
 
+def full_name(function: Callable[..., object]) -> str:
+    """Return the name of a NumPy function as users write it, with its module.
+
+    >>> full_name(np.fft.fft), full_name(np.sum)
+    ('np.fft.fft', 'np.sum')
+    """
+    module = (function.__module__ or "numpy").removeprefix("numpy").removeprefix(".")
+    return ".".join(filter(None, ("np", module, function.__name__)))
+
+
 def ufunc_of(ufunc: np.ufunc, way: str) -> Traced | None:
     """Return what a ufunc traces, called (`way` "__call__"), as a reduction ("reduce") or as running sums ("accumulate"); else None."""
     match way:

@@ -70,8 +70,9 @@ class TileOperators:
         if op is not None:
             bind(f"np.{name}", signature(op), tuple(args), kwargs)
             return op(*args, **kwargs)
-        raise ValueUseError(f"np.{name} knows no tile", here(), expected="an op of kernels",
-                            help=instead_of(name) or f"kernels have no np.{name}; dir(pto) lists the ops")
+        called = array_names.full_name(function)
+        raise ValueUseError(f"{called} knows no tile", here(), expected="an op of kernels",
+                            help=instead_of(name) or f"kernels have no {called}; dir(pto) lists the ops")
 
     def __getattr__(self, name: str) -> Callable[..., object]:
         if name.startswith("__"):

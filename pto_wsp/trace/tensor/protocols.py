@@ -113,7 +113,7 @@ class BodyTrace(TensorTrace):
         module = function.__module__ or ""
         op = FUNCTIONS.get(name) if module in ("numpy", "numpy.linalg") or name == "norm" else None
         if op is None or (module == "numpy.linalg" and name != "norm"):
-            raise TensorFunctionError(f"np.{'linalg.' if module == 'numpy.linalg' else ''}{name} has no meaning on traced tensors", here(),
+            raise TensorFunctionError(f"{array_names.full_name(function)} has no meaning on traced tensors", here(),
                                       expected="a function that the op table has, or tt", help=_help_for(name, FUNCTIONS))
         bind(f"np.{name}", signature(op), tuple(args), kwargs)
         return op(*args, **kwargs)
