@@ -177,8 +177,8 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
         """
         bound, traced = self._traced(args, kwargs)
         lowering = doors.late_module("pto_wsp.api.tensors.lowering")
-        machine = self._known.arch_of(None) if arch is None else arch_of(arch)
         target = target or self.options.target
+        machine = self._known.arch_of(None, target) if arch is None else arch_of(arch)
         known = _sizes(sizes, traced.function)
         function, ranks = lowering.placed(traced.function, bound, self.options.mesh)
         if until is not None:

@@ -16,7 +16,7 @@ from pto_wsp.api.program import Program
 from pto_wsp.api.tensors import disk
 from pto_wsp.api.tensors.calls import ReadyFunction, number_of
 from pto_wsp.api.tensors.disk import KnownProgram
-from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
+from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of, machine_of
 from pto_wsp.api.tensors.over_ranks import RankCall, RankResult, names_used
 from pto_wsp.api.tensors.plan_files import find_plan
 from pto_wsp.api.tensors.runs import ProgramRuns
@@ -105,11 +105,11 @@ class KnownFunctions:
         """What has been compiled, in the order of first calls."""
         return tuple(self._compiled.values())
 
-    def arch_of(self, plan: TilePlan | None) -> Arch:
-        """Return the machine: that of the options, of the plan, or this one."""
+    def arch_of(self, plan: TilePlan | None, target: str | None = None) -> Arch:
+        """Return the machine: that of the options, or of the plan; without a plan the one that the target compiles for, or this one."""
         if self._options.arch is not None:
             return self._options.arch
-        return arch_of("host_cpu" if plan is None else plan.arch)
+        return machine_of(target or self._options.target) if plan is None else arch_of(plan.arch)
 
     def traced(self, bound: BoundArguments, captured: tuple[object, ...]) -> Traced:
         """Return the trace for arguments of these types, with captured values as they are now."""

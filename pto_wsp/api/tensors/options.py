@@ -75,6 +75,15 @@ def arch_of(arch: object) -> Arch:
     return builtin_arch(arch)
 
 
+def machine_of(target: str) -> Arch:
+    """Return the machine that plans are for where nobody names one: this one, for a package the one that compiling takes."""
+    name, _ = doors.TARGET_ALIASES.get(target, (target, {}))
+    if name in (DEFAULT_TARGET, "interp") or name not in doors.TARGETS:
+        return _this_machine()
+    module, entry = doors.TARGETS[name]
+    return arch_of(getattr(doors.late_module(module), entry).default_arch)
+
+
 @cache
 def _this_machine() -> Arch:
     return doors.host_cpu()

@@ -201,3 +201,12 @@ def test_entries_by_hand_leave_the_other_groups_of_a_package_room() -> None:
     with pytest.raises(PtoError) as caught:       # tiles that a person says stay, and are refused with who needs what
         made.lower(wide, **arrays).compile(target="ascend_npu", arch="ascend_910b")
     assert caught.value.code == "K110" and "UB" in str(caught.value)
+
+
+def test_a_plan_of_a_package_is_for_the_machine_that_compiling_takes() -> None:
+    made, x = jit(curve), np.ones((16, 64), np.float32)
+    plan = made.plan(x, target="ascend_npu")
+    assert plan.arch == made.using(target="pto_runtime_host_build_graph").plan(x).arch == "ascend_910b"
+    assert made.lower(plan, x=x).compile(target="ascend_npu").artifact_dir is not None
+    assert made.plan(x).arch == made.using(target="interp").plan(x).arch == "host_cpu"
+    assert made.plan(x, target="ascend_npu", arch="ascend_950").arch == "ascend_950"
