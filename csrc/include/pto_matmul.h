@@ -1,7 +1,7 @@
 /* pto_matmul.h: c[m][n] = a[m][k] b[k][n], or += with PTO_MATMUL_ACCUMULATE; leading dimensions in elements.
 
    With PTO_MATMUL_TRANSPOSE_A memory at a holds [k][m], with PTO_MATMUL_TRANSPOSE_B memory at b holds [n][k]. c overlaps
-   neither. `pack` is scratch, 64-byte aligned, of at least pack_bytes() of plan/kernel/products/packing.py.
+   neither. `pack` is scratch, 64-byte aligned, of at least pack_bytes() of pto_wsp/passes/kernel/products.py.
 
    How it works: k is cut into steps of PTO_MATMUL_WORDS words. In a step the columns of b go through panels of two vectors, and a
    block of up to PTO_MATMUL_ROWS rows x 2 vectors of c stays in registers over the step (pto_matmul_block.h). A word is what one

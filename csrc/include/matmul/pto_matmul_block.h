@@ -6,6 +6,24 @@
 #pragma GCC optimize("fp-contract=fast", "no-tree-vectorize")
 #endif
 
+/* sum[h][w vectors] += a[h][1] b[1][w vectors]. Rows of a lie `lda` apart, from `low` on, and from the 7th on from `high`: addresses of up
+   to 12 rows are two bases and three steps, of which three = 3 lda and five = 5 lda. */
+PTO_MATMUL_INLINE void PTO_MM(add_word)(PTO_MM(sums) *sum, const PTO_MM_WORD *low, const PTO_MM_WORD *high, int64_t lda, int64_t three,
+                                        int64_t five, const PTO_MM_WORD *b, int h, int w)
+{
+    PTO_MM(words) row[8];
+#pragma GCC unroll 8
+    for (int j = 0; j < w; ++j)
+        row[j] = *(const PTO_MM(words_at) *)(b + j * PTO_MM_LANES);
+#pragma GCC unroll 12
+    for (int i = 0; i < h; ++i) {
+        PTO_MM_WORD x = (i < 6 ? low : high)[i % 6 == 3 ? three : i % 6 == 5 ? five : i % 6 * lda];
+#pragma GCC unroll 8
+        for (int j = 0; j < w; ++j)
+            PTO_MM_STEP(sum[i * w + j], x, row[j]);
+    }
+}
+
 /* h rows x w vectors of c = a[h][words] b[words][w vectors], from `start` (w vectors for every row) where that is given. */
 PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
                                      int64_t ldb, int64_t words, const PTO_MM_SUM *start, int add, pto_fetch_lines lines,
@@ -18,7 +36,7 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
             sum[i] = *(const PTO_MM(sums_at) *)(start + i % w * PTO_MM_LANES);
         else
             sum[i] = (PTO_MM(sums)){0};
-    /* Addresses of up to 12 rows from two bases and three steps: the compiler would keep a register a row, and move them around. */
+    /* The bases and steps are hidden from the compiler, which would keep a register a row, and move them around. */
     const PTO_MM_WORD *low = a, *high = h > 6 ? a + 6 * lda : a;
     int64_t three = 3 * lda, five = 5 * lda;
     __asm__("" : "+r"(three), "+r"(five));
@@ -26,31 +44,11 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
     for (; p < lines.n; ++p, ++low, ++high) {
         pto_fetch_line(&lines);
         __asm__("" : "+r"(low), "+r"(high));
-        PTO_MM(words) row[8];
-#pragma GCC unroll 8
-        for (int j = 0; j < w; ++j)
-            row[j] = *(const PTO_MM(words_at) *)(b + p * ldb + j * PTO_MM_LANES);
-#pragma GCC unroll 12
-        for (int i = 0; i < h; ++i) {
-            PTO_MM_WORD x = (i < 6 ? low : high)[i % 6 == 3 ? three : i % 6 == 5 ? five : i % 6 * lda];
-#pragma GCC unroll 8
-            for (int j = 0; j < w; ++j)
-                PTO_MM_STEP(sum[i * w + j], x, row[j]);
-        }
+        PTO_MM(add_word)(sum, low, high, lda, three, five, b + p * ldb, h, w);
     }
     for (; p < words; ++p, ++low, ++high) {
         __asm__("" : "+r"(low), "+r"(high));
-        PTO_MM(words) row[8];
-#pragma GCC unroll 8
-        for (int j = 0; j < w; ++j)
-            row[j] = *(const PTO_MM(words_at) *)(b + p * ldb + j * PTO_MM_LANES);
-#pragma GCC unroll 12
-        for (int i = 0; i < h; ++i) {
-            PTO_MM_WORD x = (i < 6 ? low : high)[i % 6 == 3 ? three : i % 6 == 5 ? five : i % 6 * lda];
-#pragma GCC unroll 8
-            for (int j = 0; j < w; ++j)
-                PTO_MM_STEP(sum[i * w + j], x, row[j]);
-        }
+        PTO_MM(add_word)(sum, low, high, lda, three, five, b + p * ldb, h, w);
     }
 #pragma GCC unroll 12
     for (int i = 0; i < h; ++i)

@@ -79,8 +79,9 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
         }
         const int64_t next = j + width < n ? j + width : 0;   /* or the first of the next step of k */
         if (next >= in_place && (next > 0 || next_depth > 0))
-            PTO_MM(next_panel)(ahead, panel == panels ? panels + words * PTO_MM_WIDTH : panels, b + next * b_col + (next > 0 ? 0 : depth * b_k), b_k,
-                               b_col, PTO_MM_LEAST(n - next, PTO_MM_WIDTH), next > 0 ? depth : next_depth, n_blocks);
+            PTO_MM(next_panel)(ahead, panel == panels ? panels + words * PTO_MM_WIDTH : panels,
+                               b + next * b_col + (next > 0 ? 0 : depth * b_k), b_k, b_col, PTO_MM_LEAST(n - next, PTO_MM_WIDTH),
+                               next > 0 ? depth : next_depth, n_blocks);
         PTO_MM_SUM *to = c + j * c_col;
 #ifdef PTO_MM_BIAS_LEFT
         PTO_MM_SUM start[PTO_MM_WIDTH] __attribute__((aligned(PTO_VECTOR_BYTES)));
