@@ -33,7 +33,7 @@ from pto_wsp.errors import (
 from pto_wsp.ir import flow
 from pto_wsp.ir.exchange import Array
 from pto_wsp.ir.mesh import Mesh
-from pto_wsp.ir.scalar import Const, Number
+from pto_wsp.ir.scalar import Const, Number, Scalar
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
@@ -126,74 +126,64 @@ def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target
 
 
 def _fitted(start: PlannedFunction, context: TensorContext) -> PlannedFunction:
-    """Return a function in tiled form; for a package, with tiles that leave room for what the device's instructions need beside them.
+    """Return a function in tiled form whose kernels have a form as tiles, and, for a package, room for the device's instructions.
 
-    Costs count the tiles of values. How much more a kernel needs is known once the package has been compiled; tiles of kernels that do not
-    fit are chosen again from a smaller part of the memory. Where none fits, and for tiles that the plan says, compiling raises K110.
-    """
-    planned, context = _formed(start, context)
-    if not context.makes_package or context.ranks is not None:
-        return planned
-    for _ in range(_MOST_TRIALS):
-        shares = _shares_that_fit(planned, context)
-        if not shares:
-            break
-        context = replace(context, shares={**context.shares, **shares})
-        try:
-            planned = run_tensor_passes(start, context)
-        except PlanFitError:
-            break
-    return planned
-
-
-def _formed(start: PlannedFunction, context: TensorContext) -> tuple[PlannedFunction, TensorContext]:
-    """Return a function in tiled form, and the context in which each kernel has a form as tiles: values of others are cut more finely.
-
-    Where the finest cut has no form either, the function is as the costs alone cut it, and `emit` raises J310.
+    Costs count the tiles of values. Whether tiles have a form is known once kernels are written: values of a kernel without a form are cut
+    more finely. How much more memory a kernel needs is known once the package has been compiled: tiles of kernels that do not fit are
+    chosen again from a smaller part of the memory. Where no tiles have a form the function is as costs alone cut it, and `emit` raises
+    J310; where none fits, and for tiles that the plan says, compiling raises K110.
     """
     first = planned = run_tensor_passes(start, context)
-    finer = context
+    trials = 0
     while context.makes_package or _has_stacks(planned.function):
-        values = _values_without_form(planned, finer)
-        if not values:
-            break
-        fineness = max(finer.fineness.get(value, Fineness.ANY) for value in values) + 1
-        if fineness > max(Fineness):
-            return first, context
-        finer = replace(finer, fineness={**finer.fineness, **dict.fromkeys(values, Fineness(fineness))})
         try:
-            planned = run_tensor_passes(start, finer)
+            emitted = emit(planned, context)
+        except NoTileFormError as problem:
+            finer, otherwise = _with_finer_cuts(planned, context, problem.group), first
+        else:
+            trials += 1
+            finer, otherwise = None if trials > _MOST_TRIALS else _with_less_memory(emitted, context), planned
+        if finer is None:
+            return otherwise
+        try:
+            planned, context = run_tensor_passes(start, finer), finer
         except PlanFitError:
-            return first, context
-    return planned, finer
+            return otherwise
+    return planned
 
 
 def _has_stacks(function: TensorFunction) -> bool:
     """Tell whether a tile of a function in tiled form is no matrix: such a tile may have no form in a kernel."""
-    return any(sum(extent != Const(1) for extent in shape) > (2 if shape[-1] != Const(1) else 1)
-               for leaf in flow.leaves(function.body) for shape in (view.shape for view in views_of(leaf)) if len(shape) > 2)
+    return any(_is_stack(view.shape) for leaf in flow.leaves(function.body) for view in views_of(leaf))
 
 
-def _values_without_form(planned: PlannedFunction, context: TensorContext) -> Sequence[str]:
-    """Return the names of the values of the first kernel that has no form as tiles; none if all kernels have one."""
-    try:
-        emit(planned, context)
-    except NoTileFormError as problem:
-        return next((tuple(map(str, entry.value)) for entry in planned.plan.entries
-                     if (entry.key, entry.name) == ("groups", problem.group) and isinstance(entry.value, tuple)), ())
-    return ()
+def _is_stack(shape: Sequence[Scalar]) -> bool:
+    above = sum(extent != Const(1) for extent in shape)
+    return above > 2 or (above == 2 < len(shape) and shape[-1] == Const(1))
 
 
-def _shares_that_fit(planned: PlannedFunction, context: TensorContext) -> Mapping[tuple[str, str], float]:
-    """Return, by group and memory, the part of the memory that tiles should take where a kernel does not fit; nothing if all do."""
-    emitted = emit(planned, context)
+def _with_finer_cuts(planned: PlannedFunction, context: TensorContext, group: str) -> TensorContext | None:
+    """Return the context in which the values of a group without a form are cut more finely; None where the cut is the finest already."""
+    entry = planned.plan.said("groups", group)
+    values = tuple(map(str, entry.value)) if entry is not None and isinstance(entry.value, tuple) else ()
+    fineness = max((context.fineness.get(value, Fineness.ANY) for value in values), default=max(Fineness)) + 1
+    if fineness > max(Fineness):
+        return None
+    return replace(context, fineness={**context.fineness, **dict.fromkeys(values, Fineness(fineness))})
+
+
+def _with_less_memory(emitted: EmittedModule, context: TensorContext) -> TensorContext | None:
+    """Return the context in which kernels that do not fit take tiles from a smaller part of the memory; None if all fit."""
+    if not context.makes_package or context.ranks is not None:
+        return None
     try:
         emitted.workload().compile(context.target, arch=context.arch)
     except PtoError as problem:
         full = [error for error in (problem, *problem.others) if isinstance(error, CapacityError) and error.kernel in emitted.groups]
         keys = {(emitted.groups[error.kernel], error.memory): error.limit_bytes / error.needed_bytes for error in full}
-        return {key: context.shares.get(key, 1.0) * min(ratio, _SHRINK) for key, ratio in keys.items()}
-    return {}
+        shares = {key: context.shares.get(key, 1.0) * min(ratio, _SHRINK) for key, ratio in keys.items()}
+        return replace(context, shares={**context.shares, **shares}) if shares else None
+    return None
 
 
 def check_passes(function: TensorFunction, plan: TilePlan | None, arch: Arch, target: str, arrays: Sequence[Array],
