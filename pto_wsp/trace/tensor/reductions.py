@@ -42,16 +42,11 @@ def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function:
         if at == result.rank - 1:
             result = function(result, 1)
         elif at == result.rank - 2 and result.extents[-1] == Const(1) and any(one != Const(1) for one in result.extents[:at]):
-            result = function(result.then(Pick(at + 1, Const(0))), 1).then(tf.Insert(at + 1))      # a column is a row
+            result = _reduced_before(at + 1, result, function, 1)      # a column is a row
         elif at == result.rank - 2:
             result = function(result, 0)
-        elif behind := _ones_behind_columns(result, at):      # the columns are the last axis that is left
-            matrix = result
-            for _ in range(behind):
-                matrix = matrix.then(Pick(at + 2, Const(0)))
-            result = function(matrix, 0)
-            for _ in range(behind):
-                result = result.then(tf.Insert(at + 2))
+        elif result.extents[at + 1] != Const(1) and all(one == Const(1) for one in result.extents[at + 2:]):
+            result = _reduced_before(at + 2, result, function, 0)      # a matrix, and what is reduced already
         else:
             last = function(moved_last(result, at), 1)
             result = moved_back(last, at)
@@ -59,10 +54,13 @@ def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function:
     return result if keepdims else without(result, dims)
 
 
-def _ones_behind_columns(value: TensorValue, at: int) -> int:
-    """Return the number of dimensions of extent 1 behind the dimension after `at`, if there are no others behind it; 0 else."""
-    behind = value.extents[at + 2:]
-    return len(behind) if value.extents[at + 1] != Const(1) and all(one == Const(1) for one in behind) else 0
+def _reduced_before(first: int, value: TensorValue, function: Callable[..., Any], axis: int) -> TensorValue:
+    """Return a reduction along an axis of the dimensions before `first`; the dimensions from `first` on have extent 1, and stay."""
+    behind = range(first, value.rank)
+    result: TensorValue = function(without(value, tuple(behind)), axis)
+    for at in behind:
+        result = result.then(tf.Insert(at))
+    return result
 
 
 def _check_elements(name: str, value: TensorValue, dims: Axes) -> Scalar | None:
