@@ -65,7 +65,7 @@ LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp
     "api.tensors.torch_op",
     "artifact.contents", "artifact.manifest", "cli.cache", "cli.demo", "cli.doctor", "cli.packages", "cli.programs", "cli.runs",
     "cli.schedules", "ir.print_ir", "ir.tensor_function_text", "passes.kernel.check_finite", "passes.tensor.passes", "run.pass_check",
-    "targets.cpu_sim_build", "targets.load", "targets.save", "trace.kernel_data", "view.card", "view.compare_cards",
+    "targets.cpu_sim_build", "targets.load", "targets.save", "targets.table", "trace.kernel_data", "view.card", "view.compare_cards",
     "view.html", "view.kernel_cards", "view.notebook", "view.pass_cards", "view.program_cards", "view.run_page", "view.text",
     "view.workload_cards")})
 

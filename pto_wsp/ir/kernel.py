@@ -39,6 +39,7 @@ class Role(Enum):
         return f"Role.{self.name}"
 
 
+MAX_ARGS = 32      # tiles and Tensors of one task, each tile of a stack counted: PTO_MAX_ARGS of csrc/include/pto_abi.h
 COMBINES = ("sum", "max", "min", "prod")     # how accumulating parameters combine; the first is the default
 
 

@@ -18,13 +18,14 @@ from typing import TypeAlias
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Do, Send, Sequence, Sides, children, with_notes
+from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.plan import Check, ElementRead, Item, Precondition, TaskPlan, TensorSlot
 from pto_wsp.ir.plan_walk import dense_stride, map_items, sizes_made
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.values import dataclass
 
-MAX_READS = 32    # most elements of one wait: PTO_MAX_ARGS
+MAX_READS = MAX_ARGS    # most elements of one wait
 
 Step: TypeAlias = "Check | tuple[ElementRead, ...]"
 

@@ -19,7 +19,7 @@ from pto_wsp.artifact.toolchain import cache_bytes
 from pto_wsp.check.capacity import capacity_errors
 from pto_wsp.errors import ArityError, CompileOptionError, CompilerFailedError, raise_all
 from pto_wsp.ir.digest import plan_digest
-from pto_wsp.ir.kernel import Kernel
+from pto_wsp.ir.kernel import MAX_ARGS, Kernel
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.tile import whole_name
 from pto_wsp.passes.kernel.context import context_of
@@ -37,7 +37,7 @@ from pto_wsp.targets.planning import make_plan, run_plan_passes
 from pto_wsp.targets.request import CompileRequest
 from pto_wsp.values import dataclass
 
-_MAX_VIEWS, _MAX_SCALARS = 32, 16      # PTO_MAX_ARGS and PTO_MAX_SCALARS of csrc/include/pto_abi.h
+_MAX_SCALARS = 16      # PTO_MAX_SCALARS of csrc/include/pto_abi.h
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def open_artifact(root: str, library: str, digest: str) -> LoadedArtifact:
 def _count_errors(kernels: Iterable[Kernel]) -> Iterator[ArityError]:
     """Yield an error for each kernel with more arguments than the native engine passes to a task."""
     for kernel in kernels:
-        for params, most, what in ((kernel.memory_params, _MAX_VIEWS, "tiles and Tensors"),
+        for params, most, what in ((kernel.memory_params, MAX_ARGS, "tiles and Tensors"),
                                    (kernel.scalar_params, _MAX_SCALARS, "scalars")):
             tiles = dict.fromkeys(f"`{whole}`" for param in params if (whole := whole_name(param.name)) != param.name)
             if len(params) > most:

@@ -51,7 +51,7 @@ def tensor_card(view: TensorView) -> Card:
 
 # -- words -------------------------------------------------------------------------------------------------------------
 def _shape(view: TensorView) -> str:
-    """Return the extents; an extent that a run decides as its formula, with its present number if it has a number."""
+    """Return the extents as text; an extent that a run decides is a formula, followed by the number of the last run if there is one."""
     if view.rank == 0:
         return "a scalar"
     shown = []

@@ -106,7 +106,7 @@ class KnownFunctions:
         return tuple(self._compiled.values())
 
     def arch_of(self, plan: TilePlan | None, target: str | None = None) -> Arch:
-        """Return the machine: that of the options, or of the plan; without a plan the one that the target compiles for, or this one."""
+        """Return the machine of the options, else the machine of the plan, else the machine that the target takes (`machine_of`)."""
         if self._options.arch is not None:
             return self._options.arch
         return machine_of(target or self._options.target) if plan is None else arch_of(plan.arch)

@@ -76,12 +76,11 @@ def arch_of(arch: object) -> Arch:
 
 
 def machine_of(target: str) -> Arch:
-    """Return the machine that plans are for where nobody names one: this one, for a package the one that compiling takes."""
+    """Return the machine that plans of a target are for by default: this CPU; for a package, the default arch of `compile`."""
     name, _ = doors.TARGET_ALIASES.get(target, (target, {}))
     if name in (DEFAULT_TARGET, "interp") or name not in doors.TARGETS:
         return _this_machine()
-    module, entry = doors.TARGETS[name]
-    return arch_of(getattr(doors.late_module(module), entry).default_arch)
+    return arch_of(doors.late_module("pto_wsp.targets.table").find_target(name).default_arch)
 
 
 @cache

@@ -12,7 +12,7 @@ HOST_BYTES = 1 << 22      # what a task of a machine without bounded memories ma
 
 
 def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str, int]) -> int:
-    """Return the most bytes of tiles that live at the same time: tiles of tensors that a group reads, and tiles of values that it computes.
+    """Return the most bytes of tiles that live at the same time: tiles of the tensors read, and tiles of the values computed.
 
     `sizes`: the extents of tiles; an axis without one is whole. A tile lives from its first statement to its last.
     """

@@ -54,6 +54,17 @@ def views_of(statement: Statement) -> Iterator[ArrayView]:
         yield statement.target
 
 
+def named_by(statement: Statement) -> tuple[Array, ...]:
+    """Return the arrays by which a plan may name a statement: arrays that the statement makes or writes."""
+    match statement:
+        case Apply(results=arrays):
+            return arrays
+        case Put(target):
+            return (target.array,)
+        case _:
+            return ()
+
+
 def scalars_of(statement: Statement) -> list[Scalar]:
     """Return the scalars that a statement evaluates: indices, extents, numbers among its operands."""
     found: list[Scalar] = []

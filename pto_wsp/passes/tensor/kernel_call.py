@@ -17,7 +17,6 @@ from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 
 # names of the module that kernels use
-MOST_TILES = 32         # of a task, each tile of a stack counted
 RESERVED = frozenset({*keyword.kwlist, "pto", *FUNCTIONS.values(), "ceildiv", "math", "In", "Out", "InOut", "Tile", "Tensor", "Scalar",
                       "DType", *(dtype.name for dtype in DType)})
 
@@ -30,7 +29,7 @@ def identifier(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModuleLine:
-    """A line of the module: its text without indentation, its depth of indentation, and the span of the user's line that it comes from."""
+    """A line of the module: the text without indentation, the depth of indentation, and the span of the user's line behind the text."""
 
     text: str
     depth: int = 0

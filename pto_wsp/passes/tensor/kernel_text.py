@@ -17,6 +17,7 @@ from typing import Protocol
 from pto_wsp.errors import NoTileFormError
 from pto_wsp.ir import flow, scalar
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import COMPARISONS, LOGICAL, Binary, Const, Element, Scalar, SymbolRef, Unary, Var, scalar_dtype
 from pto_wsp.ir.tensor_function import (
@@ -40,16 +41,7 @@ from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
 from pto_wsp.passes.tensor.effects import step_scalars
 from pto_wsp.passes.tensor.flatten import ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, row_places, usual, varies_with
-from pto_wsp.passes.tensor.kernel_call import (
-    MOST_TILES,
-    RESERVED,
-    KernelCall,
-    ModuleLine,
-    PrintedParam,
-    binding,
-    certainly_apart,
-    identifier,
-)
+from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, PrintedParam, binding, certainly_apart, identifier
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
 from pto_wsp.passes.tensor.scalar_text import number_text, scalar_text
 from pto_wsp.passes.tensor.scratch import ArrayHome, Homes, Run
@@ -123,7 +115,7 @@ class _KernelPrinter:
         self._items(self._run.items)
         self._check_aliases()
         bound = list(self._params.values())
-        if (n_tiles := sum(param.n_tiles for param in bound)) > MOST_TILES:      # each of a stack is an argument
+        if (n_tiles := sum(param.n_tiles for param in bound)) > MAX_ARGS:      # each of a stack is an argument
             instead = ("cut all but two of the axes into tiles of 1" if n_tiles > len(bound) else
                        "let fewer values be one kernel: plan key `groups`")
             raise no_form(NoTile(f"{n_tiles} tiles of tensors in a task", instead), self._span_of_run)
@@ -468,7 +460,7 @@ class _KernelPrinter:
         self.line(f"{buffer.text}{brackets or '[:]'} = {text}")
 
     def _fitted(self, value: KernelValue, place: KernelValue) -> KernelValue:
-        """Return a value in the folding of the place that it is written to; a dimension that broadcasts keeps its extent of 1."""
+        """Return a value in the folding of the place to write; a dimension of the value that broadcasts keeps the extent 1."""
         missing = len(place.dims) - len(value.dims)
         dims = (*(ValueDim(1, Const(1)) for _ in range(missing)), *value.dims)
         wide = replace(value, dims=dims, folding=Folding(value.folding.first + missing, value.folding.second + missing))

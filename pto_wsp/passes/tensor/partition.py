@@ -18,12 +18,11 @@ from operator import is_
 
 from pto_wsp.errors import InternalError, PlanConflictError, PlanNameError, UnboundedAxisError
 from pto_wsp.ir import flow
+from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.names import Names
-from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, minimum, print_scalar, sub
+from pto_wsp.ir.scalar import Binary, Const, Op, SymbolRef, print_scalar
 from pto_wsp.ir.tensor_function import (
     Apply,
-    Array,
-    ArrayStep,
     ArrayView,
     Body,
     BodyNote,
@@ -33,24 +32,22 @@ from pto_wsp.ir.tensor_function import (
     Show,
     Statement,
     TensorFunction,
-    TileCut,
     arrays_defined,
     views_read,
 )
-from pto_wsp.ir.view import Cut, Permute
+from pto_wsp.ir.view import Permute
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, Dim, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
-from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, is_move, made_by, users_of, views_of, with_views
+from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, is_move, made_by, named_by, users_of, views_of
 from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
-from pto_wsp.passes.tensor.kernel_call import MOST_TILES
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.rows_one_by_one import with_rows_one_by_one
-from pto_wsp.passes.tensor.substitute import with_scalars
+from pto_wsp.passes.tensor.slice_tiles import with_tile_cuts
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -105,44 +102,6 @@ def _with_two_views(statement: Statement) -> Statement:
             return replace(statement, operands=(one, again))
         case _:
             return statement
-
-
-# -- slices of known size ----------------------------------------------------------------------------------------------
-def with_tile_cuts(body: Body) -> Body:
-    """Return a body whose slices of a known size, `k[j:j + 128]` to the end of an axis, are tiles, so that their bound is seen."""
-    return with_scalars(flow.rewrite_leaves(body, lambda statement: with_views(statement, _with_tiles)), bounded, shapes_only=True)
-
-
-def bounded(extent: Scalar) -> Scalar:
-    """Return min(a, b) - c as min(a - c, b - c): the extent of a slice that ends at its size or where the axis ends."""
-    match extent:
-        case Binary(Op.SUB, Binary(Op.MIN, one, other), start):
-            first, second = sub(one, start), sub(other, start)
-            return minimum(second, first) if isinstance(second, Const) else minimum(first, second)
-        case _:
-            return extent
-
-
-def _with_tiles(view: ArrayView) -> ArrayView:
-    steps: list[ArrayStep] = []
-    for step in view.steps:
-        if isinstance(step, Cut) and step.step == 1 and not isinstance(step.start, Const | type(None)):
-            size = _size_of(step, ArrayView(view.array, tuple(steps)).shape[step.dim])
-            steps.append(step if size is None else TileCut(step.dim, step.start, size))
-        else:
-            steps.append(step)
-    return ArrayView(view.array, tuple(steps))
-
-
-def _size_of(cut: Cut, extent: Scalar) -> int | None:
-    """Return the size of a slice that ends at start + size, or where its axis ends."""
-    if not (isinstance(cut.stop, Binary) and cut.stop.op is Op.MIN):
-        return None
-    for stop, end in ((cut.stop.lhs, cut.stop.rhs), (cut.stop.rhs, cut.stop.lhs)):
-        size = sub(stop, cut.start)
-        if isinstance(size, Const) and end == extent:
-            return int(size.value)
-    return None
 
 
 # -- groups ------------------------------------------------------------------------------------------------------------
@@ -419,7 +378,7 @@ class _Partition:
 
     def _asked_by_name(self, statement: Statement) -> str:
         """Return the group that names what a statement makes: `x#2` by its whole name, else by `x`, which is every value of that name."""
-        names = [array.name for array in _named(statement)]
+        names = [array.name for array in named_by(statement)]
         for group, values in self._followed.items():
             if any(name in values for name in names):
                 return group
@@ -450,14 +409,15 @@ class _Partition:
 
 def _has_many_tiles(group: KernelGroup) -> bool:
     """Tell whether a group uses more parts of tensors than a task has arguments."""
-    if len(group.statements) <= MOST_TILES // 4:       # three operands and a result each
+    if len(group.statements) <= MAX_ARGS // 4:       # three operands and a result each
         return False
     views = {view for statement in group.statements for view in views_of(statement) if view.array.id not in group.local}
-    return len(views) + len(group.outputs) > MOST_TILES
+    return len(views) + len(group.outputs) > MAX_ARGS
 
 
 def _producers(parts: Sequence[_Cluster], effects: Effects, asked: str) -> Iterator[frozenset[int]]:
-    """Yield the sets of clusters, by position, that an item may join: all clusters it must follow, if they can be one; the last of these.
+    """Yield the sets of clusters, by position, that an item may join: all clusters that the item must follow, if these clusters can be one;
+    then the last of these clusters.
 
     Clusters can be one, at the place of the last, if no cluster between must follow one of them.
     """
@@ -515,7 +475,7 @@ def _check_followed(saved: Mapping[str, tuple[str, ...]], made: Mapping[str, tup
 
     Raises: J302 for a group or a value that the function does not have any more, J303 for values that cannot share a kernel any more.
     """
-    known = [array.name for statement in statements_of(function.body.items) for array in _named(statement)]
+    known = [array.name for statement in statements_of(function.body.items) for array in named_by(statement)]
     for name, values in saved.items():
         lost = next((value for value in values if value not in known and value not in made), None)
         if lost is not None:
@@ -527,17 +487,6 @@ def _check_followed(saved: Mapping[str, tuple[str, ...]], made: Mapping[str, tup
             raise PlanConflictError(f"the function is not divided as the plan's group `{name}` says", here(), expected=", ".join(values),
                                     found=f"{', '.join(made[name])}" if name in made else f"kernels {', '.join(made)}",
                                     help="f.plan(...) plans the function as it is now")
-
-
-def _named(statement: Statement) -> tuple[Array, ...]:
-    """Return the arrays by which a plan may name a statement: arrays that the statement makes or writes."""
-    match statement:
-        case Apply(results=arrays):
-            return arrays
-        case Put(target):
-            return (target.array,)
-        case _:
-            return ()
 
 
 def _may_stand_first(item: Item) -> bool:

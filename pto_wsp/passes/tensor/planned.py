@@ -9,8 +9,9 @@ from enum import IntEnum
 from pto_wsp.arch.model import Arch
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import Scalar, SymbolRef
-from pto_wsp.ir.tensor_function import Apply, Put, Statement, TensorFunction
+from pto_wsp.ir.tensor_function import Statement, TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
+from pto_wsp.passes.tensor.effects import named_by
 from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.values import dataclass
@@ -92,9 +93,7 @@ class TensorContext:
         """Return how finely the values of statements are cut, at least."""
         if not self.fineness:
             return Fineness.ANY
-        made = [array.name for one in statements for array in (
-            one.results if isinstance(one, Apply) else (one.target.array,) if isinstance(one, Put) else ())]
-        return max((self.fineness.get(name, Fineness.ANY) for name in made), default=Fineness.ANY)
+        return max((self.fineness.get(array.name, Fineness.ANY) for one in statements for array in named_by(one)), default=Fineness.ANY)
 
     def arch_of_tiles(self, group: str) -> Arch:
         """Return the arch with as much memory as the tiles of a group may take."""

@@ -12,11 +12,11 @@ from enum import Enum
 from math import prod
 
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.scalar import Const, Scalar, add, minimum, sub
 from pto_wsp.ir.tensor_function import ArrayStep, Flip, Insert, Refold, TileCut
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.passes.tensor.flatten import Dims, ExtentLimits, Folding, NoTile, ValueDim, usual
-from pto_wsp.passes.tensor.kernel_call import MOST_TILES
 from pto_wsp.values import dataclass
 
 
@@ -73,7 +73,7 @@ def reshaped(value: KernelValue, dims: Dims, folding: Folding) -> KernelValue:
         return made
     if len(made.tile_shape) > 2:
         leading = dims[:folding.first]
-        if prod(dim.limit for dim in leading) > MOST_TILES or any(dim.short for dim in leading):
+        if prod(dim.limit for dim in leading) > MAX_ARGS or any(dim.short for dim in leading):
             raise NoTile("more than two axes of a tile that cannot be merged", "cut all but two of the axes into tiles of 1")
     text = (f"pto.reshape({value.text}, {shape_text(made.tile_shape)})" if len(value.tile_shape) == len(made.tile_shape) == 2
             else f"{value.text}.reshape{shape_text(made.tile_shape)}")
