@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product as combinations
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -467,7 +467,25 @@ def _filled(operands: Sequence[Array | Number], attrs: Attrs, results: Sequence[
     return as_array(_array(operands[0]).item(), result.dtype, result.shape),
 
 
+def moved(array: Array, attrs: Attrs) -> Array:
+    """Return what a collective gives on whole arrays: its argument, and a halo the argument between k rows of zeros."""
+    beside = _rows_beside(attrs)
+    return np.pad(array, [(beside.get(dim, 0),) * 2 for dim in range(array.ndim)]) if beside else array
+
+
+def moved_shape(shape: Extents, attrs: Attrs) -> Extents:
+    """Return the extents of what a collective gives."""
+    beside = _rows_beside(attrs)
+    return tuple(simplified(add(n, Const(2 * beside[dim]))) if dim in beside else n for dim, n in enumerate(shape))
+
+
+def _rows_beside(attrs: Attrs) -> Mapping[int, int]:
+    """Return how many rows a collective puts at both ends of a dimension."""
+    said: dict[str, Any] = dict(attrs)
+    return {said["dim"]: said["k"]} if said["move"] == "halo" else {}
+
+
 _ARRAY_VALUES: Mapping[str, Callable[[Sequence[Array | Number], Attrs, Sequence[SizedType]], tuple[Array, ...]]] = MappingProxyType({
     TAKE: _taken, ROWS_OF: _rows_of, ARANGE: _counted, RANDOM: _drawn, FULL: _filled,
-    MOVE: lambda operands, attrs, results: (_array(operands[0]),)})
+    MOVE: lambda operands, attrs, results: (moved(_array(operands[0]), attrs),)})
 _FORMULA_CALLS: Mapping[str, Callable[..., object]] = MappingProxyType({function.__name__: function for function in FUNCTIONS})

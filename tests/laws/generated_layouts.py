@@ -22,6 +22,8 @@ from pto_wsp import (
     all_to_all,
     allgather,
     allreduce,
+    broadcast,
+    halo,
     jit,
     reduce_scatter,
     relayout,
@@ -131,6 +133,7 @@ def _step(rng: random.Random, names: Sequence[str], n: int) -> tuple[Step, bool]
         lambda v: relayout(v[a], _layout(random.Random(cuts), v[a].ndim, names)),
         lambda v: allreduce(v[a] @ v[b]), lambda v: reduce_scatter(v[a] @ v[b], dim), lambda v: allreduce(np.sum(v[a], axis=axis)),
         lambda v: _row_by_row(v[a], v[b]), lambda v: _kept(v[a], v[b]),
+        lambda v: _stencil(v[a], size - 1, dim, name), lambda v: allreduce(_added(v[a], v[b])), lambda v: broadcast(v[a], 1, name),
         lambda v: allreduce(np.max(v[a], axis=axis), name), lambda v: allreduce(np.min(v[a], axis=axis, keepdims=True))]
     plain: list[Step] = [
         lambda v: v[a] + v[b], lambda v: v[a] * v[b], lambda v: v[a] - 2 * v[b], lambda v: np.maximum(v[a], v[b]), lambda v: -v[a],
@@ -138,7 +141,8 @@ def _step(rng: random.Random, names: Sequence[str], n: int) -> tuple[Step, bool]
         lambda v: np.max(v[a], axis=axis, keepdims=True), lambda v: v[a][:, None], lambda v: v[a][:size], lambda v: v[a][..., 1:],
         lambda v: v[a].reshape(v[a].shape[0], size, -1), lambda v: v[a].reshape(-1), lambda v: np.concatenate([v[a], v[b]], axis=axis),
         lambda v: np.stack([v[a], v[b]], axis=axis), lambda v: np.where(v[a] > 0, v[b], v[a]), lambda v: _by_rows(v[a], v[b]),
-        lambda v: _summed(v[a], v[b]), lambda v: v[a] + tt.arange(v[a].shape[-1]).astype(np.float32)]
+        lambda v: _summed(v[a], v[b]), lambda v: _added(v[a], v[b]),
+        lambda v: v[a] + tt.arange(v[a].shape[-1]).astype(np.float32)]
     is_move = rng.random() < 0.35
     return rng.choice(moves if is_move else plain), is_move
 
@@ -173,3 +177,17 @@ def _kept(a: Any, b: Any) -> Any:
     state[:] = a * 2
     total = allreduce(a @ b)
     return total + state
+
+
+def _stencil(a: Any, k: int, dim: int, name: str) -> Any:
+    """Return the difference of the neighbours k positions before and behind along a dimension that is cut, zeros beyond the ends."""
+    n, held = a.shape[dim], halo(relayout(a, TensorLayout.sharded(dim, a.ndim, name)), k, dim)
+    return held[2 * k:] - held[:n] if dim == 0 else held[:, 2 * k:] - held[:, :n]
+
+
+def _added(a: Any, b: Any) -> Any:
+    """Return the sum of the rows of a * b, one after the other."""
+    total = tt.zeros(a.shape[1:])
+    for i in tt.loop(a.shape[0]):
+        total += a[i] * b[i]
+    return total

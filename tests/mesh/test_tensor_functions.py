@@ -8,7 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Mesh, PtoError, Tensor, TensorLayout, allgather, allreduce, jit, reduce_scatter, relayout, tt
+from pto_wsp import (
+    DType,
+    Mesh,
+    PtoError,
+    Replicate,
+    Shard,
+    Tensor,
+    TensorLayout,
+    allgather,
+    allreduce,
+    broadcast,
+    halo,
+    jit,
+    reduce_scatter,
+    relayout,
+    tt,
+)
 from pto_wsp.tt.library import silu, softmax
 
 F32 = DType.F32
@@ -233,13 +249,103 @@ def test_state_lives_on_both_sides_of_a_collective() -> None:
     np.testing.assert_array_equal(np.asarray(found), kept.python(*map(np.asarray, (*cut, bias))))
 
 
-def test_a_stencil_over_cut_rows_is_an_allgather_and_slices() -> None:
-    """What the error of halo in a function says."""
+def check_on_mesh(function: Any, mesh: Mesh, *arguments: Tensor) -> None:
+    """Hold a function of exact numbers against NumPy: over the mesh, on one rank, and by its reference."""
+    arrays = [np.asarray(one) for one in arguments]
+    expected = function.python(*arrays)
+    np.testing.assert_array_equal(np.asarray(function.using(mesh=mesh, target="interp")(*arguments)), expected)
+    np.testing.assert_array_equal(function.using(target="interp")(*arrays), expected)
+    np.testing.assert_array_equal(function.reference(*arrays), expected)
+
+
+@pytest.mark.parametrize(("rows", "p"), [(8, 4), (7, 3), (5, 4), (6, 1)])      # 5 rows over 4 ranks: 2, 2, 1, 0
+def test_a_stencil_reads_rows_of_the_neighbours_and_zeros_beyond_the_ends(rows: int, p: int) -> None:
     @jit
     def smoothed(x):
-        whole = allgather(x)
-        return whole[:-2] + 2 * whole[1:-1] + whole[2:]
+        beside = halo(x, 1)
+        return beside[:-2] + 2 * beside[1:-1] - beside[2:]
 
-    x = Tensor(drawn(7, 8), layout=sharded(0, 2, "x"))
-    found = smoothed.using(mesh=Mesh(x=3), target="interp")(x)
-    np.testing.assert_array_equal(np.asarray(found), smoothed.python(np.asarray(x)))
+    x = drawn(rows, 4)
+    check_on_mesh(smoothed, Mesh(x=p), Tensor(x, layout=sharded(0, 2, "x")))
+    padded = np.pad(x, ((1, 1), (0, 0)))
+    np.testing.assert_array_equal(smoothed.python(x), padded[:-2] + 2 * x - padded[2:])
+
+
+def test_a_stencil_along_two_cut_dimensions_reads_corners() -> None:
+    @jit
+    def steps(x):
+        state = tt.empty(x.shape)
+        state[:] = x
+        for _ in tt.loop(2):
+            beside = halo(halo(state, 1, 0), 2, 1)
+            state[:] = beside[:-2, 4:] - beside[2:, :-4] + beside[1:-1, 1:-3]
+        return state
+
+    check_on_mesh(steps, Mesh(x=2, y=3), Tensor(drawn(7, 11), layout=TensorLayout((Shard("x"), Shard("y")))))
+
+
+def test_a_halo_sends_k_rows_to_each_neighbour() -> None:
+    x, out = (Tensor(array, layout=sharded(0, 2, "x")) for array in (drawn(7, 3), np.zeros((7, 3), np.float32)))
+    lowered = jit(lambda x: halo(x, 2)[4:]).using(mesh=Mesh(x=3)).lower(x=x, out=out)
+    program = lowered.compile("interp")
+    program.run()
+    moved = program.bytes_sent.copy()
+    np.fill_diagonal(moved, 0)
+    row = 3 * 4           # bytes; shards of 3, 3 and 1 rows
+    assert moved.tolist() == [[0, 2 * row, 0], [2 * row, 0, 2 * row], [0, row, 0]]
+    np.testing.assert_array_equal(np.asarray(out), np.pad(drawn(7, 3), ((0, 2), (0, 0)))[2:])
+
+
+@pytest.mark.parametrize(("x", "w", "p"), [(sharded(2, 3, "x"), sharded(1, 3, "x"), 3), (sharded(0, 3, "x"), replicated(3), 3),
+                                           (sharded(0, 3, "x"), sharded(0, 3, "x"), 2)])
+def test_state_that_a_loop_adds_to_is_a_term_on_each_rank(x: TensorLayout, w: TensorLayout, p: int) -> None:
+    """Where the inner dimension is cut, where the loop itself is; one allreduce stands behind the loop."""
+    @jit
+    def experts(x, w, b):
+        total, top = tt.zeros((4, 6)), tt.full((4, 1), -np.inf)
+        for e in tt.loop(x.shape[0]):
+            total += x[e] @ w[e]
+            total -= x[e] @ w[e] * 3
+            top[:] = np.maximum(top, np.max(x[e], axis=-1, keepdims=True))
+        return allreduce(total) * allreduce(top) + b
+
+    check_on_mesh(experts, Mesh(x=p), Tensor(drawn(4, 4, 8), layout=x), Tensor(drawn(4, 8, 6), layout=w),
+                  Tensor(drawn(4, 6), layout=replicated(2)))
+
+
+def test_terms_of_iterations_meet_along_two_axes_and_in_rows_of_a_table() -> None:
+    @jit
+    def summed(x, rows):
+        total, placed = tt.zeros(x.shape[2:]), tt.zeros((5, x.shape[3]))
+        for i in tt.loop(x.shape[0]):
+            for j in tt.loop(x.shape[1]):
+                total += x[i, j]
+                np.add.at(placed, rows, x[i, j])
+        return allreduce(allreduce(total * 2, "x"), "y") + reduce_scatter(allreduce(placed, "x"), 1, "y")[rows]
+
+    leading = TensorLayout((Shard("x"), Shard("y"), Replicate(), Replicate()))
+    check_on_mesh(summed, Mesh(x=2, y=3), Tensor(drawn(3, 5, 2, 6), layout=leading),
+                  Tensor(np.array([4, 1], np.int32), layout=replicated(1)))
+
+
+def test_a_partial_result_is_reduced_in_the_function_that_calls() -> None:
+    @jit
+    def terms(x, w):
+        return x @ w
+
+    @jit
+    def caller(x, w):
+        return allreduce(terms(x, w) - terms(2 * x, w))
+
+    check_on_mesh(caller, Mesh(x=3), Tensor(drawn(4, 8), layout=sharded(1, 2, "x")), Tensor(drawn(8, 6), layout=sharded(0, 2, "x")))
+
+
+def test_a_broadcast_sends_the_copy_of_the_root() -> None:
+    @jit
+    def doubled(w):
+        return broadcast(w * 2, 2, "y") + 1
+
+    w = Tensor(drawn(3, 4), layout=replicated(2))
+    check_on_mesh(doubled, Mesh(x=2, y=3), w)
+    lowered = doubled.using(mesh=Mesh(x=2, y=3)).lower(w=w)
+    assert [lowered.collectives[0].bytes_sent(rank) for rank in range(3)] == [0, 0, 2 * 48]

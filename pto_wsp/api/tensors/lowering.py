@@ -42,8 +42,9 @@ from pto_wsp.passes.tensor.effects import views_of
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
-from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards, without_moves
+from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards
 from pto_wsp.passes.tensor.planned import Fineness, LocalArrays, PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.rank_moves import without_moves
 from pto_wsp.run.tensor_pass_check import check_tensor_passes, difference_of_functions, drawn_arguments
 from pto_wsp.schedule.tiling import Planner, TilePlan
 from pto_wsp.schedule.tiling_names import names_of

@@ -183,7 +183,7 @@ class RankedModuleText(ModuleText):
         if what == "relayout":
             arguments.append(self._layout_text(result.id))
         else:
-            arguments += [repr(attrs[name]) for name in ("dim", "axis") if name in attrs]
+            arguments += [repr(attrs[name]) for name in ("k", "root", "dim", "axis") if name in attrs]
         said = self._plan.said("collectives", result.name)
         arguments += [f"out={self._tensors[result.id]}"] + ([] if said is None else [f"algorithm={said.first!r}"]) + [f"mesh={self._mesh}"]
         return ModuleLine(f"{what}({', '.join(arguments)})", depth, move.span)

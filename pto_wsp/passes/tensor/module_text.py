@@ -43,8 +43,8 @@ from pto_wsp.passes.tensor.substitute import substituted
 from pto_wsp.source import UNKNOWN, Span
 
 _IMPORTED = ("DType", "In", "InOut", "Injective", "Mesh", "Monotone", "Out", "P", "Partial", "Replicate", "Scalar", "Shard", "Symbol",
-             "Tensor", "TensorLayout", "Tile", "all_to_all", "allgather", "allreduce", "ceildiv", "kernel", *sorted(FUNCTIONS.values()),
-             "pto", "reduce_scatter", "relayout", "workload")
+             "Tensor", "TensorLayout", "Tile", "all_to_all", "allgather", "allreduce", "broadcast", "ceildiv", "halo", "kernel",
+             *sorted(FUNCTIONS.values()), "pto", "reduce_scatter", "relayout", "workload")
 _TAKEN = RESERVED | {*_IMPORTED, "np", "cache", "run", "program"}
 _OF_RUN = {*keyword.kwlist, "program", "np", "ceildiv", *FUNCTIONS.values(), *(dtype.name for dtype in DType)}
 _FILL_ROWS, _FILL_COLUMNS = 64, 512       # the tile of a task that sets state to a number

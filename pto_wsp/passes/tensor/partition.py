@@ -180,8 +180,11 @@ class _Partition:
         """Write into the plan by which algorithm a collective moves, where the plan says nothing."""
         (move,) = flow.leaves(item)
         assert isinstance(move, Apply)
-        algorithm, reason = ("direct", "each piece goes straight to its rank") if dict(move.attrs)["move"] == "all_to_all" else \
-            ("ring", "each link carries one piece at a time")
+        what = dict(move.attrs)["move"]
+        if what == "halo":      # from neighbours alone
+            return
+        algorithm, reason = ("direct", "each piece goes straight to its rank") if what == "all_to_all" else \
+            ("tree", "ranks that have it send it on") if what == "broadcast" else ("ring", "each link carries one piece at a time")
         self.plan = self.plan.with_choice("collectives", move.results[0].name, "", algorithm, reason)
 
     def _effects_of(self, items: Iterable[Item]) -> Effects:

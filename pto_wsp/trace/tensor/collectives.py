@@ -1,4 +1,5 @@
-"""Collectives in the body of a function on whole tensors: what they ask of layouts. On whole arrays each gives its argument.
+"""Collectives in the body of a function on whole tensors: what they ask of layouts. On whole arrays each gives its argument, and `halo`
+the argument between k rows of zeros.
 
     return allreduce(silu(x @ up) @ down, "y")        # up: columns cut along y, down: rows; the product is a partial sum over y
 
@@ -14,18 +15,12 @@ from typing import Any, TypeVar
 
 from pto_wsp.errors import FunctionCollectiveError, LayoutShapeError
 from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
-from pto_wsp.ops.tensors import MOVE
+from pto_wsp.ops.tensors import MOVE, moved, moved_shape
 from pto_wsp.source import here
 from pto_wsp.trace.tensor.host_arrays import is_on_arrays
 from pto_wsp.trace.tensor.trace import current_trace, is_tracing
 
 C = TypeVar("C", bound=Callable[..., Any])
-
-_NOT_HERE = {
-    "broadcast": ("every rank has the same replicated tensor already",
-                  "leave it out; of a tensor that ranks have parts or terms of, allgather or allreduce gives every rank the whole"),
-    "halo": ("the rows of neighbours are parts of no whole tensor",
-             "allgather(t) and slices of it, or the step as a workload: halo(t, k), then `for r in P(mesh)`")}
 
 
 def also_in_functions(function: C) -> C:
@@ -45,11 +40,8 @@ def also_in_functions(function: C) -> C:
 def _moved(what: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
     """Return the tensor that a collective gives.
 
-    Raises: M109 for options of workloads, and for what a function on tensors does not move; M105 for what is no layout, axis or dimension.
+    Raises: M109 for options of workloads, and for what is no dimension or count; M105 for what is no layout or axis.
     """
-    if what in _NOT_HERE:
-        reason, help = _NOT_HERE[what]
-        raise FunctionCollectiveError(f"{what} in a function on tensors: {reason}", here(), help=help)
     for option in ("out", "mesh", "algorithm", "capacity"):
         if given.get(option, defaults.get(option)) != defaults.get(option):
             raise FunctionCollectiveError(f"{what} in a function on tensors does not take {option}=", here(),
@@ -62,15 +54,18 @@ def _moved(what: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> 
         if axis is not None:
             attrs.append(("axis", Shard(axis).axis))       # M105 for what is none
     value = given["tensor"]
-    if what in ("reduce_scatter", "all_to_all"):
+    if what in ("reduce_scatter", "all_to_all", "halo"):
         attrs.append(("dim", _dim(what, given.get("dim", 0), value.ndim)))
+    for name, least in (("k", 1), ("root", 0)):
+        if name in defaults:
+            attrs.append((name, _count(what, name, given.get(name, defaults[name]), least)))
     if what == "relayout":
         attrs.append(("cuts", _cuts(given["layout"], value.ndim)))
     if is_on_arrays():
-        return value
+        return moved(value, tuple(attrs))
     trace = current_trace(what)
     read = trace.value(what, value)
-    return trace.apply(MOVE, (read,), read.extents, read.dtype, tuple(attrs))
+    return trace.apply(MOVE, (read,), moved_shape(read.extents, tuple(attrs)), read.dtype, tuple(attrs))
 
 
 def _dim(what: str, dim: object, rank: int) -> int:
@@ -78,6 +73,13 @@ def _dim(what: str, dim: object, rank: int) -> int:
         raise FunctionCollectiveError(f"{what}: there is no such dimension", here(), expected=f"a whole number below {rank}",
                                       found=f"{dim!r:.60}")
     return dim % rank
+
+
+def _count(what: str, name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise FunctionCollectiveError(f"{what}: {name} is a number of the function", here(), expected=f"a whole number, at least {least}",
+                                      found=f"{value!r:.60}")
+    return value
 
 
 def _cuts(layout: object, rank: int) -> tuple[str | int, ...]:

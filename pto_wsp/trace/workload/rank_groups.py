@@ -90,11 +90,15 @@ class RankGroup:
         made.data = np.empty(made.ref.shape, made.dtype.np)
         return made
 
-    def result(self, what: str, tensor: Tensor, layout: TensorLayout, out: Tensor | None) -> tuple[Tensor, Part, Callable[[], None]]:
-        """Return the tensor of a result, the part of each rank, and what ends the collective: an array takes rank 0's copy."""
-        check_out(what, out, tensor, layout, self.mesh)
+    def result(self, what: str, tensor: Tensor, layout: TensorLayout, out: Tensor | None,
+               shape: Sequence[int] | None = None) -> tuple[Tensor, Part, Callable[[], None]]:
+        """Return the tensor of a result, the part of each rank, and what ends the collective: an array takes rank 0's copy.
+
+        `shape`: of the result, if it is not the tensor's.
+        """
+        check_out(what, out, tensor, layout, self.mesh, shape)
         if out is None:
-            made = self.scratch(tensor, layout)
+            made = self.scratch(tensor, layout, shape)
             return made, lambda at: made.part(self.mesh, at), _nothing
         free = self.free_axes(layout)
         if out.intermediate or not free:
@@ -274,8 +278,8 @@ def layout_on(tensor: Tensor, mesh: Mesh) -> TensorLayout:
     return tensor.layout.named_on(mesh)
 
 
-def check_out(what: str, out: object, like: Tensor, layout: TensorLayout, mesh: Mesh) -> None:
-    """Check the tensor that a result is written to.
+def check_out(what: str, out: object, like: Tensor, layout: TensorLayout, mesh: Mesh, shape: Sequence[int] | None = None) -> None:
+    """Check the tensor that a result of a shape, by default that of `like`, is written to.
 
     Raises: M104.
     """
@@ -283,10 +287,19 @@ def check_out(what: str, out: object, like: Tensor, layout: TensorLayout, mesh: 
         return
     if not isinstance(out, Tensor):
         raise CollectiveError(f"{what}: out is no Tensor", here(), expected="a Tensor with the result's layout", found=f"{out!r:.60}")
-    found = None if out.layout is None else out.layout.named_on(mesh)
-    if found is None or (found.dist, found.partial) != (layout.dist, layout.partial) or out.ref.shape != like.ref.shape \
-            or out.dtype != like.dtype:
-        raise CollectiveError(f"{what}: out does not fit the result", here(), expected=f"{list(like.ref.shape)} {like.dtype}, {layout!r}",
+    found, wanted = None if out.layout is None else out.layout.named_on(mesh), like.ref.shape if shape is None else tuple(shape)
+    if found is None or (found.dist, found.partial) != (layout.dist, layout.partial) or out.ref.shape != wanted or out.dtype != like.dtype:
+        raise CollectiveError(f"{what}: out does not fit the result", here(), expected=f"{list(wanted)} {like.dtype}, {layout!r}",
                               found=f"{list(out.ref.shape)} {out.dtype}, {found!r}")
     if out is like:
         raise CollectiveError(f"{what}: out is the tensor itself", here(), expected="another tensor")
+
+
+def check_number(problem: str, value: object, least: int, most: int) -> int:
+    """Return a whole number between two.
+
+    Raises: M104 for anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise CollectiveError(problem, here(), expected=f"a whole number, {least} .. {most}", found=f"{value!r:.60}")
+    return value

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from mpi4py import MPI
 
-from pto_wsp import Mesh, Tensor, TensorLayout, allgather, allreduce, jit, tt
+from pto_wsp import Mesh, Tensor, TensorLayout, allgather, allreduce, broadcast, halo, jit, tt
 from pto_wsp.tt.library import silu, softmax
 from tests.laws.generated_meshes import cuts_of
 
@@ -46,6 +46,20 @@ def steps(x, up, down):
     return state
 
 
+@jit
+def smoothed(x, w):
+    beside = halo(x, 2)
+    total = tt.zeros((w.shape[1], w.shape[2]))
+    for e in tt.loop(w.shape[0]):               # the ranks along y have terms of the sum
+        total += w[e] * 2
+    return (beside[:-4] - beside[3:-1]) @ allreduce(total, "y")
+
+
+@jit
+def doubled(w):
+    return broadcast(w, 1, "y") * 2
+
+
 def check(function, *arguments: Tensor) -> None:
     there = function.using(mesh=mesh, comm=comm, target=target, peer_timeout=80)(*arguments)
     one = function.using(mesh=mesh, target=target)(*arguments)
@@ -58,4 +72,8 @@ over_x = TensorLayout.sharded(0, 2, "x")
 check(layer, Tensor(drawn(5, 8), layout=over_x), Tensor(drawn(8, 11), layout=cols), Tensor(drawn(11, 6), layout=rows))
 check(heads, *(Tensor(drawn(5, 8, 8), layout=TensorLayout.sharded(0, 3, "y")) for _ in range(3)))
 check(steps, Tensor(drawn(4, 8), layout=over_x), Tensor(drawn(8, 11), layout=cols), Tensor(drawn(11, 8), layout=rows))
-print(f"rank {comm.rank}: 3 functions", flush=True)
+check(smoothed, Tensor(drawn(5 * mesh.shape[0], 8), layout=over_x), Tensor(drawn(5, 8, 6), layout=TensorLayout.sharded(0, 3, "y")))
+own = np.full((3, 4), comm.rank, np.float32)         # each process has other elements: those of the root are everyone's
+given = doubled.using(mesh=mesh, comm=comm, target=target, peer_timeout=80)(Tensor(own, layout=TensorLayout.replicated(2)))
+np.testing.assert_array_equal(np.asarray(given), np.full((3, 4), 2 * (comm.rank - mesh.coordinates(comm.rank)[1] + 1), np.float32))
+print(f"rank {comm.rank}: 5 functions", flush=True)

@@ -23,4 +23,4 @@ def mistake() -> None:
 #      |            ^^^^^
 #    = expected: a sharded or replicated result
 #    = found:    TensorLayout(R, R; Partial('x', 'sum'))
-#    = help:     allreduce it first; reduce_scatter leaves each rank a shard of the total
+#    = help:     allreduce it here, or in a function whose body calls this one; reduce_scatter leaves each rank a shard of the total

@@ -1,16 +1,16 @@
-"""A loop over a cut dimension sums into state that all ranks have."""
+"""A loop over a cut dimension carries a state that depends on the order of the iterations."""
 
 import numpy as np
 
-from pto_wsp import Mesh, Tensor, TensorLayout, jit, tt
+from pto_wsp import Mesh, Tensor, TensorLayout, allreduce, jit, tt
 
 
 @jit
 def f(a):
     out = tt.zeros(a.shape[1:])
-    for i in tt.each(a.shape[0]):
-        out[:] = out + a[i]
-    return out
+    for i in tt.loop(a.shape[0]):
+        out[:] = out * 2 + a[i]
+    return allreduce(out)
 
 
 def mistake() -> None:
@@ -20,8 +20,8 @@ def mistake() -> None:
 # error[M108]: `out` is written in a loop whose iterations are on ranks along 'x'
 #   --> sum_in_a_loop_over_shards.py:12:9
 #      |
-#   12 |         out[:] = out + a[i]
+#   12 |         out[:] = out * 2 + a[i]
 #      |         ^^^^^^
-#    = expected: a place that the loop picks: out[i] = ...
+#    = expected: a place that the loop picks, out[i] = ..., or state made before the loop that each iteration adds to: out += ...
 #    = found:    TensorLayout(R)
 #    = help:     reduce over the loop's dimension by an operation
