@@ -28,15 +28,26 @@ SOURCE_RANK = 1 << 16       # what the rank that a copy reads from is multiplied
 
 
 @dataclass(frozen=True, slots=True)
+class RowLimit:
+    """A number of rows that a collective reads in a run, and the most that there may be. `problem`: what is wrong if there are more."""
+
+    rows: Scalar
+    most: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class OnRank:
     """The rank that a task runs on, of a mesh given as pairs of an axis and its size.
 
-    `source`: for a copy, the rank that holds what it reads; None for a task that reads only what its own rank holds.
+    `source`: for a copy, the rank that holds what it reads; None for a task that reads only what its own rank holds. `limits`: what holds
+    for the collective whose first copy the task is.
     """
 
     mesh: tuple[tuple[str, int], ...]
     rank: Scalar
     source: Scalar | None = None
+    limits: tuple[RowLimit, ...] = ()
 
     @property
     def n_ranks(self) -> int:

@@ -127,6 +127,7 @@ class CheckKind(Enum):
     KEY = "a key of the schedule gives a number that means nothing"
     SIZE = "a tensor has an extent below 0, or fits no memory"
     RANK = "a task is on a rank that the mesh does not have"
+    ROWS = "a collective has more rows than there is room for"
 
 
 @dataclass(frozen=True, slots=True)

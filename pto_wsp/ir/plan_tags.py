@@ -28,7 +28,7 @@ PLAN_TAGS = Tags({
     execution_rules.Routes: "Routes: axes buffers",
     execution_rules.WindowRule: "WindowRule: size unit full",
 }, {
-    m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY SIZE RANK",
+    m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY SIZE RANK ROWS",
     execution_rules.TaskField: "Column: LANE POOL PRIORITY POSITION BYTES RANKS",
     execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES EDGES READY",
     execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",

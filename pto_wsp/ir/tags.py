@@ -224,7 +224,8 @@ KERNEL_TAGS = Tags({
     k.Slot: "Slot: name kind key type offset first last",
     k.OwnBody: "OwnBody: form text scratch_bytes constants ~span",
     k.Kernel: "Kernel: name params body ~span bodies arena",
-    mesh.OnRank: "OnRank: mesh rank ?source",
+    mesh.OnRank: "OnRank: mesh rank ?source ?limits",
+    mesh.RowLimit: "RowLimit: rows most problem",
 }, {
     DType: "DType: F64 F32 F16 BF16 I8 I16 I32 I64 U8 U16 U32 U64 BOOL FP8E4M3 FP8E5M2",
     scalar.Op: "Op: ADD SUB MUL DIV FLOORDIV MOD MIN MAX EQ NE LT LE GT GE AND OR NOT NEG HASHMOD",

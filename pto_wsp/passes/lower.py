@@ -56,7 +56,7 @@ from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import View, ViewDim, declared, place_of
 from pto_wsp.ir.waits import with_waits
 from pto_wsp.passes.lower_pipelines import PipelineNumbers, pipeline_errors
-from pto_wsp.passes.task_checks import element_checks, rank_checks, size_checks, view_checks, with_constant_shapes
+from pto_wsp.passes.task_checks import element_checks, rank_checks, row_checks, size_checks, view_checks, with_constant_shapes
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
@@ -255,6 +255,10 @@ def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
     for node in index:
         checks.extend(element_checks(node, task.span))
     tables.note(index)
+    on = task.on
+    if on is not None and on.limits:
+        checks.extend(row_checks(on, task.span))
+        on = replace(on, limits=())
     for arg in task.args:
         match arg:
             case wl.ViewArg(name, view):
@@ -266,13 +270,13 @@ def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
                 values.append(ScalarValue(value, scalars[name].dtype))
                 checks.extend(element_checks(value, arg.span, name))
                 tables.note(value)
-    if task.on is not None:
-        checks.extend(rank_checks(task.on, task.span))
-        tables.note(task.on)
+    if on is not None:
+        checks.extend(rank_checks(on, task.span))
+        tables.note(on)
     labels = tuple(print_scalar(node) for node in index)
     site, tables.n_sites = tables.n_sites, tables.n_sites + 1
     return Submit(site, tables.kernel(task.kernel, tuple(unit_inner)), index, labels, tuple(places), tuple(values), task.handle,
-                  task.after, len(task.index), loops, _checked(checks), span=task.span, label=task.label, on=task.on)
+                  task.after, len(task.index), loops, _checked(checks), span=task.span, label=task.label, on=on)
 
 
 def _place(view: View, param: MemoryParam, tables: _Tables) -> tuple[Place, bool]:

@@ -74,6 +74,12 @@ def _element_checks(node: s.Scalar, span: Span, param: str) -> Iterator[Check]:
             yield Check(CheckKind.ELEMENT, index, s.Const(0), top, print_scalar(node), param, span)
 
 
+def row_checks(on: OnRank, span: Span) -> tuple[Check, ...]:
+    """Return the checks that a collective, whose first copy is on a rank, has no more rows than there is room for."""
+    return tuple(check for limit in on.limits for check in (
+        *element_checks(limit.rows, span), Check(CheckKind.ROWS, limit.rows, s.Const(0), s.Const(limit.most), limit.problem, span=span)))
+
+
 def rank_checks(on: OnRank, span: Span) -> tuple[Check, ...]:
     """Return the checks that a task's ranks are ranks of the mesh; a rank that is a number, or a loop's own variable, is one."""
     last = s.Const(on.n_ranks - 1)

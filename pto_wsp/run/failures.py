@@ -275,6 +275,9 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
     if check.kind is CheckKind.CALENDAR:
         return CalendarError(f"the calendar has {counted(upper + 1, 'row')}, and the run has more tasks", check.span,
                              expected="a row for each task, in submission order", found=f"task {found}", notes=notes)
+    if check.kind is CheckKind.ROWS:
+        return RunBoundsError(check.subject, check.span, expected=f"at most {upper}", found=f"{found}", notes=notes,
+                              help="rows of counts are the ranks that send, columns the ranks that receive, at most capacity= rows")
     if check.kind is CheckKind.EXTENT:
         allowed = ">= 0"
     elif upper < lower:

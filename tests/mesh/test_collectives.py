@@ -158,9 +158,15 @@ def test_ragged_blocks_stand_by_source(target: str) -> None:
     np.fill_diagonal(sent, 0)
     moved = counts * 16 * (1 - np.eye(p, dtype=np.int64)) + 4 * p * (1 - np.eye(p, dtype=np.int64))    # rows, and a row of counts
     assert np.array_equal(sent, moved)
-    counts[:] = [[0, 8, 0], [0, 8, 0], [0, 0, 0]]
-    with pytest.raises(RunBoundsError):
-        program.run()
+    for given, problem, found, most in (
+            ([[0, 8, 0], [0, 8, 0], [0, 0, 0]], "more rows of `X` arrive on rank 1 than its capacity", 16, capacity),
+            ([[0, 0, 0], [0, 0, 0], [3, 2, 4]], "rank 2 sends more rows of `X` than it has", 9, rows)):
+        counts[:], seen[:] = given, -1
+        with pytest.raises(RunBoundsError) as caught:
+            program.run()
+        assert caught.value.message == f"all_to_all: {problem}" and caught.value.span.file == __file__
+        assert (caught.value.expected, caught.value.found) == (f"at most {most}", f"{found}")
+        assert np.all(seen == -1)       # known before a row moves
 
 
 def test_counts_that_all_ranks_have_are_not_gathered() -> None:

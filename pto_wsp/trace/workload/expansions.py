@@ -15,7 +15,8 @@ import numpy as np
 
 from pto_wsp.errors import CollectiveError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.symbolic import Symbolic, maximum, minimum
+from pto_wsp.ir.mesh import RowLimit
+from pto_wsp.ir.symbolic import Symbolic, as_scalar, maximum, minimum
 from pto_wsp.ir.tensor import Tensor, TensorView
 from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout, shard_size
 from pto_wsp.ir.traffic import Sent
@@ -323,13 +324,21 @@ def expand_ragged(group: RankGroup, rows: Tensor, counts: Tensor, given: object,
         view: TensorView = part[start:start + count]
         return view.clip(most, *(None,) * (view.rank - 1))
 
+    def total(counts: TensorView, blocks: Sequence[tuple[int, int]]) -> Symbolic:
+        return sum((counts[block] for block in blocks), start=Symbolic(s.Const(0)))
+
+    first_counts, name = known.part(group.mesh, (0,)), f" of `{rows.ref.name}`" if rows.ref.name else ""
+    limits = [RowLimit(as_scalar(total(first_counts, [(of, to) for to in range(p)])), shard_size(rows.ref.shape[0], p, of),
+                       f"all_to_all: rank {of} sends more rows{name} than it has") for of in range(p)]
+    limits += [RowLimit(as_scalar(total(first_counts, [(of, to) for of in range(p)])), capacity,
+                        f"all_to_all: more rows{name} arrive on rank {to} than its capacity") for to in range(p)]
     for to in range(p):
         table = known.part(group.mesh, (to,))
-        for of in reversed(range(p)):          # the last block first: that it fits says that all do
-            first = sum((table[of, q] for q in range(to)), start=Symbolic(s.Const(0)))
-            begin = sum((table[source, to] for source in range(of)), start=Symbolic(s.Const(0)))
+        for of in range(p):
+            first, begin = total(table, [(of, q) for q in range(to)]), total(table, [(source, to) for source in range(of)])
             target = block(made.part(group.mesh, (to,)), begin, table[of, to])
-            group.mover.copy(target, block(rows.part(group.mesh, (of,)), first, table[of, to]), to, of)
+            group.mover.copy(target, block(rows.part(group.mesh, (of,)), first, table[of, to]), to, of, limits)
+            limits = []        # checked before the first row moves
     return made
 
 

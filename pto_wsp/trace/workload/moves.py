@@ -7,6 +7,7 @@ between two ranks is a task of the rank that receives.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import FrameType
 from typing import Any
@@ -19,7 +20,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.indexing import at_most
-from pto_wsp.ir.mesh import Mesh, OnRank
+from pto_wsp.ir.mesh import Mesh, OnRank, RowLimit
 from pto_wsp.ir.symbolic import Symbolic, as_scalar, ceildiv, minimum
 from pto_wsp.ir.tensor import Tensor, TensorView
 from pto_wsp.ir.tile import TileType
@@ -63,9 +64,9 @@ class Mover:
     frame: FrameType
     span: Span
 
-    def copy(self, target: TensorView, source: TensorView, rank: object, of: object) -> None:
-        """Copy a part that rank `of` holds to one of rank `rank`."""
-        self._move(target, source, OnRank(self.mesh.axes, as_scalar(rank), as_scalar(of)), "")
+    def copy(self, target: TensorView, source: TensorView, rank: object, of: object, limits: Sequence[RowLimit] = ()) -> None:
+        """Copy a part that rank `of` holds to one of rank `rank`, if the numbers of rows in `limits` are below their limits."""
+        self._move(target, source, OnRank(self.mesh.axes, as_scalar(rank), as_scalar(of), tuple(limits)), "")
 
     def combine(self, target: TensorView, source: TensorView, rank: object, op: str) -> None:
         """Combine a part with a total, both of one rank."""
@@ -114,7 +115,8 @@ class Mover:
             self.trace.keep(view.owner)
             args.append(wl.ViewArg(param.name, self.trace.use(view.view, self.frame, self.span), self.span))
         handle = self.trace.new_handle(kernel.name)
-        use = OnRank(on.mesh, self._named(on.rank), None if on.source is None else self._named(on.source))
+        use = OnRank(on.mesh, self._named(on.rank), None if on.source is None else self._named(on.source),
+                     tuple(replace(one, rows=self._named(one.rows)) for one in on.limits))
         self.trace.append(flow.Do(wl.Task(kernel, (), tuple(args), handle.id, (), self.span, "", use)))
 
     def _named(self, rank: s.Scalar) -> s.Scalar:
