@@ -226,3 +226,49 @@ def pooled(x: Tensor["t", 6, F32]):
 def test_pairs_of_rows_are_pooled() -> None:
     x = draw(9, 6)
     check(pooled.using(target="interp")(x), x[:8].reshape(4, 2, 6).max(1), x)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_topk_needs_k_elements_at_the_call_and_in_a_task(target: str) -> None:
+    @jit(target=target)
+    def best(x: Tensor[2, "n", F32]):
+        tt.assume(x.shape[1] <= 64)
+        return tt.topk(x, 3)[0]
+
+    @jit(target=target)
+    def best_of_blocks(x: Tensor[2, "n", F32]):
+        total = tt.zeros((2, 3))
+        for j in tt.loop(0, x.shape[1], 8):
+            total += tt.topk(x[:, j:j + 8], 3)[0]
+        return total
+
+    @jit(target=target)
+    def best_of_rows(x: Tensor["t", F32], starts: Monotone[Tensor["b1", I32]]):
+        out, places = tt.empty((starts.shape[0] - 1, 3)), tt.empty((starts.shape[0] - 1, 3), I32)
+        for b in tt.each(starts.shape[0] - 1):
+            out[b], places[b] = tt.topk(x[starts[b]:starts[b + 1]][:16], 3)
+        return out, places
+
+    def top(rows: np.ndarray) -> np.ndarray:
+        return np.sort(rows)[..., ::-1][..., :3]
+
+    x = draw(2, 19)
+    check(best(x[:, :3]), top(x[:, :3]))
+    check(best_of_blocks(x), top(x[:, :8]) + top(x[:, 8:16]) + top(x[:, 16:]))
+    check(best_of_rows(x[0], np.array([0, 3, 16], np.int32)), np.array([top(x[0, :3]), top(x[0, 3:16])]),
+          np.array([np.argsort(-x[0, :3], kind="stable")[:3], np.argsort(-x[0, 3:16], kind="stable")[:3]]))
+    with pytest.raises(PtoError, match=r"assumes n >= 3"):
+        best(x[:, :2])
+    with pytest.raises(PtoError, match="for a topk, k"):
+        best_of_blocks(x[:, :18])
+    with pytest.raises(PtoError, match="for a topk, k"):
+        best_of_rows(x[0], np.array([0, 2, 16], np.int32))
+
+
+def test_a_result_whose_extent_only_data_knows_is_refused() -> None:
+    @jit
+    def rows(x: Tensor["t", 4, F32], starts: Monotone[Tensor["b", I32]]):
+        return x[starts[0]:starts[1]] * 2
+
+    with pytest.raises(PtoError, match=r"J104.*extents only data knows"):
+        rows.trace()

@@ -38,7 +38,7 @@ from pto_wsp.ops.entries.matmul import matmul as multiplied
 from pto_wsp.ops.rounding import ALL, COMPUTED
 from pto_wsp.source import here
 from pto_wsp.trace.tensor.along import axes_of, moved_back, moved_last, one_axis, refolded, value_of, without
-from pto_wsp.trace.tensor.reductions import sum_
+from pto_wsp.trace.tensor.reductions import check_elements, sum_, with_elements
 from pto_wsp.trace.tensor.trace import TensorTrace, current_trace
 from pto_wsp.trace.tensor.value import ArrayRole, TakenCopy, TensorValue
 from pto_wsp.trace.tensor.views import assign, cut, put
@@ -469,9 +469,11 @@ def whole_axis(name: str, value: TensorValue, at: int) -> None:
     extent = value.extents[at]
     if current_trace(name).bound_of(extent) is None:
         text = print_scalar(extent)
+        data = any(isinstance(leaf, s.Element) for leaf in s.leaves(extent))
         raise UnboundedAxisError(f"`{name}` needs the whole axis at once, and {text} has no bound", here(), found=repr(value),
                                  expected="a number, or a symbol with a promised bound",
-                                 help=f"tt.assume({_source(value, at)} <= 4096): each call checks it")
+                                 help="a slice of it has a bound: rows = x[lo:hi][:4096]" if data else
+                                 f"tt.assume({_source(value, at)} <= 4096): each call checks it")
 
 
 def _source(value: TensorValue, at: int) -> str:
@@ -553,8 +555,10 @@ def topk(x: object, k: object, *, largest: object = True, names: tuple[str | Non
     if isinstance(extent, Const) and count > extent.value:
         raise ExtentError(f"`topk`: k is {count}", here(), expected=f"1 .. {extent.value}, the extent of the last axis", found=str(count))
     whole_axis("topk", value, at)
+    missing = check_elements("topk", value, (at,), count)
     places, = trace.apply_all("topk", (value,), (((*value.extents[:-1], Const(count)), DType.I32, ()),),
                               (("k", count), ("descending", largest)), names[1:])
+    places = with_elements(places, missing)
     made, = trace.apply_all(_gather.name, (value, places), ((places.extents, value.dtype, ()),), (("axis", 1),), names[:1])
     return made, places
 

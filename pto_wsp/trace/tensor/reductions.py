@@ -36,7 +36,7 @@ def _kept(keepdims: object, keepdim: object) -> bool:
 def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function: Callable[..., Any], *,
             nonempty: bool = False) -> TensorValue:
     """Return a reduction along dimensions, one after the other: `function(x, 1)` along the last, `function(x, 0)` along the one before."""
-    missing = _check_elements(name, value, dims) if nonempty else None
+    missing = check_elements(name, value, dims) if nonempty else None
     result = value
     for at in reversed(dims):
         if at == result.rank - 1:
@@ -50,7 +50,7 @@ def reduced(name: str, value: TensorValue, dims: Axes, keepdims: bool, function:
         else:
             last = function(moved_last(result, at), 1)
             result = moved_back(last, at)
-    result = _with_elements(result, missing)
+    result = with_elements(result, missing)
     return result if keepdims else without(result, dims)
 
 
@@ -63,10 +63,10 @@ def _reduced_before(first: int, value: TensorValue, function: Callable[..., Any]
     return result
 
 
-def _check_elements(name: str, value: TensorValue, dims: Axes) -> Scalar | None:
-    """Check that there is an element along each of dimensions, or let each call check it, where its symbols alone say how many.
+def check_elements(name: str, value: TensorValue, dims: Axes, count: int = 1) -> Scalar | None:
+    """Check that there are `count` elements along each of dimensions, or let each call check it, where its symbols alone say how many.
 
-    Returns where only the task knows: a scalar that is -1 where elements are missing that a result needs, and else 0.
+    Returns where only the task knows: a scalar that is negative where elements are missing that a result needs, and else 0.
     Raises: J201.
     """
     trace = current_trace(name)
@@ -76,26 +76,28 @@ def _check_elements(name: str, value: TensorValue, dims: Axes) -> Scalar | None:
         others = [one for k, one in enumerate(value.extents) if k not in dims and not isinstance(one, Const)]
         if extent == Const(0):
             raise ExtentError(f"`{name}` of nothing", here(), expected="at least one element along the axis", found=repr(value))
-        if isinstance(extent, Const) or trace.has_element(extent):
+        if isinstance(extent, Const) or (trace.has_element(extent) if count == 1 else trace.is_at_most(Const(count), extent)):
             continue
         if len(trace.blocks.open) == 1 and all(isinstance(leaf, Const | s.SymbolRef) for leaf in s.leaves(extent)):
-            trace.promise(s.binary(s.Op.GE, extent, Const(1)))
-        elif not any(trace.are_same(one, extent) for one in others):      # else there is no result without elements
-            short = s.sub(s.minimum(extent, Const(1)), Const(1))
+            trace.promise(s.binary(s.Op.GE, extent, Const(count)))
+        elif count > 1 or not any(trace.are_same(one, extent) for one in others):      # else there is no result without elements
+            short = s.sub(s.minimum(extent, Const(count)), Const(count))
             if others:
                 short = s.maximum(short, s.sub(Const(0), product(others)))
             missing = short if missing is None else s.minimum(missing, short)
     return missing
 
 
-def _with_elements(result: TensorValue, missing: Scalar | None) -> TensorValue:
-    """Return a result that a task refuses where elements are missing: it is taken at place 0, or at place -1, which is outside."""
+def with_elements(result: TensorValue, missing: Scalar | None) -> TensorValue:
+    """Return a result that a task refuses where elements are missing: it is taken at places 0, 1, …, or at places from `missing` on."""
     if missing is None:
         return result
     trace = current_trace(gather.name)
-    column = result if result.rank and result.extents[-1] == Const(1) else result.then(tf.Insert(result.rank))
-    place = trace.apply("full", (missing,), (Const(1),) * column.rank, DType.I32)
-    taken = trace.apply(gather.name, (column, place), column.extents, result.dtype, (("axis", 1),))
+    column = result if result.rank and isinstance(result.extents[-1], Const) else result.then(tf.Insert(result.rank))
+    places = trace.counted(column.extents[-1], DType.I32, missing)
+    for _ in range(column.rank - 1):
+        places = places.then(tf.Insert(0))
+    taken = trace.apply(gather.name, (column, places), column.extents, result.dtype, (("axis", 1),))
     return taken if column is result else taken.then(Pick(result.rank, Const(0)))
 
 
@@ -211,11 +213,11 @@ def _merged(name: str, x: object, axis: object, dim: object, keepdims: bool, fun
     """Return a reduction along axes that are joined into one."""
     value = value_of(name, x)
     dims = axes_of(name, value, axis, dim)
-    missing = _check_elements(name, value, dims) if nonempty else None
+    missing = check_elements(name, value, dims) if nonempty else None
     if len(dims) == 1:
-        result = _with_elements(moved_back(function(moved_last(value, dims[0])), dims[0]), missing)
+        result = with_elements(moved_back(function(moved_last(value, dims[0])), dims[0]), missing)
         return result if keepdims else without(result, dims)
-    result = _with_elements(function(merged_last(value, dims)).then(Pick(value.rank - len(dims), Const(0))), missing)
+    result = with_elements(function(merged_last(value, dims)).then(Pick(value.rank - len(dims), Const(0))), missing)
     if keepdims:
         for at in dims:
             result = result.then(tf.Insert(at))

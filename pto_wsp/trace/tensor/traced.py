@@ -141,7 +141,7 @@ def _refuse_tensor(tensor: Tensor) -> NoReturn:
 def _results(trace: TensorTrace, name: str, returned: object) -> Iterator[TensorValue]:
     """Yield the tensors that a function returns.
 
-    Raises: J104 for anything else, and for an InOut parameter.
+    Raises: J104 for anything else, for an InOut parameter, and for a tensor whose extents only data knows.
     """
     if returned is None:
         return
@@ -154,6 +154,10 @@ def _results(trace: TensorTrace, name: str, returned: object) -> Iterator[Tensor
         if returned.storage.kind is ArrayRole.WRITTEN:
             raise TensorResultError(f"`{name}` returns the InOut parameter `{returned.name}`, which the caller has", here_of(trace),
                                     expected="tensors that the body made", found=repr(returned), help="leave it out of the results")
+        if any(isinstance(leaf, s.Element) for extent in returned.extents for leaf in s.leaves(extent)):
+            raise TensorResultError(f"`{name}` returns a tensor whose extents only data knows", here_of(trace),
+                                    expected="extents of numbers and of symbols, which a call knows", found=repr(returned),
+                                    help="reduce it, or put it into a tensor of a known shape: out[lo:hi] = value")
         yield returned
         return
     parts = parts_of(returned)
