@@ -165,7 +165,7 @@ def _grouped(program: Program) -> list[tuple[Array, int]]:
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_streams_agree_under_every_schedule(recipe: WorkloadRecipe) -> None:
     for name in ("default", "overlap", "round robin, window 1", "by key, window 5", "hash"):
         check_streams(recipe, lambda traced, name=name: dict(schedules(traced))[name])

@@ -20,7 +20,7 @@ MOST = 40    # kernels of a package; the runtime takes 64 callables
 DTYPES = (DType.F32, DType.F16, DType.BF16, DType.I32, DType.I16, DType.I8, DType.U8, DType.U16, DType.U32, DType.I64,
           DType.U64, DType.BOOL)
 # Every dtype on one of the two; a2a3 takes the same kernels but for its own ways with bytes, halves and masks.
-ALL_SHAPES = (DType.F32, DType.I32, DType.BF16)     # the others take the first operands of each op, and every cast
+ALL_SHAPES = (DType.F32, DType.I32, DType.BF16)     # on a5; all else takes the first operands of each op, and every cast
 TAKEN = {"a2a3": (DType.F32, DType.F16, DType.I32, DType.I8, DType.BOOL), "a5": DTYPES}
 
 
@@ -75,8 +75,8 @@ def test_rows_of_one_element_are_in_order(family: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "family"), [(dtype, family) for family, dtypes in TAKEN.items() for dtype in dtypes], ids=str)
 def test_every_op_gives_what_its_golden_says(dtype: DType, family: str) -> None:
-    calls = [call for op in ENTRIES
-             for call in islice(taken(op, dtype, family), None if dtype in ALL_SHAPES or isinstance(op, Convert) else 1)]
+    every_shape = family == "a5" and dtype in ALL_SHAPES
+    calls = [call for op in ENTRIES for call in islice(taken(op, dtype, family), None if every_shape or isinstance(op, Convert) else 1)]
     assert calls
     for first in range(0, len(calls), MOST):
         check(calls[first:first + MOST], family)
