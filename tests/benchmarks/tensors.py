@@ -1,3 +1,4 @@
+# ruff: noqa: F821, UP037      (a string in Tensor[...] is a symbol)
 """Functions on whole tensors with default plans, beside kernels written by hand: `python -m tests.benchmarks.tensors [--only softmax]`.
 
 Both spellings of a pair get the same arrays, and each result is checked against NumPy in float64 before it counts. Cycles are simulated, of
@@ -11,6 +12,7 @@ import argparse
 import ast
 import importlib.util
 import io
+import itertools
 import math
 import sys
 import time
@@ -25,9 +27,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp import Program, TilePlan, Workload, auto_schedule, jit, tt
+from pto_wsp import DType, Injective, InOut, Monotone, Program, Tensor, TilePlan, Workload, auto_schedule, jit, tt
 from tests.benchmarks.page import put_between, stamp
 
+F32, I32 = DType.F32, DType.I32
 Array = npt.NDArray[Any]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ARCH, THREADS, ROUNDS = "ascend_910b", 1, 15
@@ -82,6 +85,78 @@ def moe(x, router, up, down, top: int = 2):
     return np.sum(each.reshape(x.shape[0], top, -1) * share[..., None], axis=1)
 
 
+@jit
+def causal_attention(q, k, v, rows: int = 64, block: int = 64):
+    (heads, n, width), out = q.shape, tt.empty(q.shape)
+    for h, i in tt.each(heads, (n + rows - 1) // rows):
+        qi = q[h, i * rows:(i + 1) * rows] / math.sqrt(width)
+        acc, seen, top = tt.zeros(qi.shape), tt.zeros((qi.shape[0], 1)), tt.full((qi.shape[0], 1), -math.inf)
+        for j in tt.loop(0, np.minimum((i + 1) * rows, n), block):
+            score = qi @ k[h, j:j + block].T
+            score = np.where(j + tt.arange(score.shape[1]) <= i * rows + tt.arange(score.shape[0])[:, None], score, -math.inf)
+            peak = np.maximum(top, np.max(score, axis=-1, keepdims=True))
+            weight, fade = np.exp(score - peak), np.exp(top - peak)
+            acc[:] = acc * fade + weight @ v[h, j:j + block]
+            seen[:] = seen * fade + np.sum(weight, axis=-1, keepdims=True)
+            top[:] = peak
+        out[h, i * rows:(i + 1) * rows] = acc / seen
+    return out
+
+
+@jit
+def ragged_attention(q: Tensor[4, "t", 64, F32], k: Tensor[4, "t", 64, F32], v: Tensor[4, "t", 64, F32],
+                     starts: Monotone[Tensor["b", I32]], rows: int = 64, block: int = 64):
+    out = tt.empty(q.shape)
+    for b, h in tt.each(starts.shape[0] - 1, q.shape[0]):
+        mine = slice(starts[b], starts[b + 1])
+        q_mine, k_mine, v_mine, n = q[h, mine], k[h, mine], v[h, mine], starts[b + 1] - starts[b]
+        for i in tt.each((n + rows - 1) // rows):
+            qi = q_mine[i * rows:(i + 1) * rows] / math.sqrt(64)
+            acc, seen, top = tt.zeros(qi.shape), tt.zeros((qi.shape[0], 1)), tt.full((qi.shape[0], 1), -math.inf)
+            for j in tt.loop(0, np.minimum((i + 1) * rows, n), block):
+                score = qi @ k_mine[j:j + block].T
+                score = np.where(j + tt.arange(score.shape[1]) <= i * rows + tt.arange(score.shape[0])[:, None], score, -math.inf)
+                peak = np.maximum(top, np.max(score, axis=-1, keepdims=True))
+                weight, fade = np.exp(score - peak), np.exp(top - peak)
+                acc[:] = acc * fade + weight @ v_mine[j:j + block]
+                seen[:] = seen * fade + np.sum(weight, axis=-1, keepdims=True)
+                top[:] = peak
+            out[h, mine][i * rows:(i + 1) * rows] = acc / seen
+    return out
+
+
+@jit
+def paged_attention(query: Tensor["b", 4, 1, 64, F32], new_key: Tensor["b", 4, 1, 64, F32], new_value: Tensor["b", 4, 1, 64, F32],
+                    keys: InOut[Tensor["pages", 4, 32, 64, F32]], values: InOut[Tensor["pages", 4, 32, 64, F32]],
+                    table: Tensor["b", "m", I32], lens: Tensor["b", I32], last: Injective[Tensor["b", I32]]):
+    out, page = tt.empty(query.shape), keys.shape[2]
+    for b, h in tt.each(*query.shape[:2]):
+        keys[last[b], h, (lens[b] - 1) % page], values[last[b], h, (lens[b] - 1) % page] = new_key[b, h, 0], new_value[b, h, 0]
+    for b, h in tt.each(*query.shape[:2]):
+        acc, seen, top = tt.zeros((1, 64)), tt.zeros((1, 1)), tt.full((1, 1), -math.inf)
+        for j in tt.loop((lens[b] + page - 1) // page):
+            held = slice(0, lens[b] - j * page)
+            score = query[b, h] / math.sqrt(64) @ keys[table[b, j], h][held].T
+            peak = np.maximum(top, np.max(score, axis=-1, keepdims=True))
+            weight, fade = np.exp(score - peak), np.exp(top - peak)
+            acc[:] = acc * fade + weight @ values[table[b, j], h][held]
+            seen[:] = seen * fade + np.sum(weight, axis=-1, keepdims=True)
+            top[:] = peak
+        out[b, h] = acc / seen
+    return out
+
+
+@jit
+def pipelined_mlp(x: Tensor["b", "most", 64, F32], up: Tensor[64, 256, F32], down: Tensor[256, 64, F32], lens: Tensor["b", I32]):
+    out = tt.empty(x.shape)
+    for b in tt.each(x.shape[0]):
+        mine = x[b, :lens[b]]
+        hidden = mine / np.sqrt(np.mean(mine * mine, axis=-1, keepdims=True) + 1e-6) @ up
+        gelu = 0.5 * hidden * (1 + np.tanh(0.7978845608 * (hidden + 0.044715 * hidden * hidden * hidden)))
+        out[b, :lens[b]] = mine + gelu @ down
+    return out
+
+
 # -- the pairs ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Pair:
@@ -121,9 +196,78 @@ def _matmul(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, A
     return module.tiled(given["a"], given["b"], out), out
 
 
-def _attention(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
+def _attention(module: ModuleType, given: Mapping[str, Array], causal: bool) -> tuple[Workload, Array]:
     out = _like(given["q"])
-    return module.attention_workload(given["q"], given["k"], given["v"], out, False), out
+    return module.attention_workload(given["q"], given["k"], given["v"], out, causal), out
+
+
+def _ragged(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
+    batch = _batch(module, given)
+    return module.attention_workload(batch, 64), batch.out
+
+
+def _batch(module: ModuleType, given: Mapping[str, Array]) -> Any:
+    starts = given["starts"].astype(np.int64)
+    return module.Batch(given["q"], given["k"], given["v"], _like(given["q"]), starts[:-1], np.diff(starts))
+
+
+def _requests(rng: np.random.Generator) -> Mapping[str, Array]:
+    starts = np.cumsum([0, *(min(512, length) for length in _module("ragged_attention").draw_lengths(8, rng))], dtype=np.int32)
+    return {**_arrays(**dict.fromkeys("qkv", (4, int(starts[-1]), 64)))(rng), "starts": starts}
+
+
+def _each_request(module: ModuleType, given: Mapping[str, Array]) -> Array:
+    flash, starts = _module("flash_attention"), given["starts"]
+    return np.concatenate([flash.reference(*(given[name][:, start:end] for name in "qkv"), causal=True)
+                           for start, end in itertools.pairwise(starts)], axis=1)
+
+
+def _pages(rng: np.random.Generator) -> Mapping[str, Array]:
+    module = _module("paged_attention")
+    requests = module.Requests.of(module.draw_blocks(24, rng), 32, rng)
+    step = module.Step.random(requests, 4, 32, rng)
+    return {name: getattr(step, name) for name in ("query", "new_key", "new_value", "keys", "values")} | {
+        "table": np.maximum(requests.table, 0).astype(np.int32), "lens": requests.lens.astype(np.int32),
+        "last": requests.last.astype(np.int32)}
+
+
+def _step(module: ModuleType, given: Mapping[str, Array]) -> tuple[Any, Any]:
+    lens = given["lens"].astype(np.int64)
+    requests = module.Requests(given["table"].astype(np.int64), -(-lens // 32), lens, given["last"].astype(np.int64), len(given["keys"]))
+    return requests, module.Step(*(given[name] for name in ("keys", "values", "query", "new_key", "new_value")), _like(given["query"]))
+
+
+def _paged(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
+    requests, step = _step(module, given)
+    return module.decode_workload(requests, step), step.out
+
+
+def _paged_reference(module: ModuleType, given: Mapping[str, Array]) -> Array:
+    requests, step = _step(module, given)
+    return np.asarray(step.expected(requests))
+
+
+def _blocks(module: ModuleType, given: Mapping[str, Array]) -> Any:
+    batch = module.Block(given["lens"].tolist(), np.random.default_rng(0))
+    for name in ("x", "up", "down"):
+        getattr(batch, name)[:] = given[name]
+    return batch
+
+
+def _pipelined(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
+    batch = _blocks(module, given)
+    return module.pipelined(batch, 2, 2), batch.y
+
+
+def _batches(rng: np.random.Generator) -> Mapping[str, Array]:
+    lens = np.array([48, 5, 100, 33, 160, 240, 17, 96], np.int32)
+    batch = _module("pipelined_mlp").Block(lens.tolist(), rng)
+    return {"x": batch.x, "up": batch.up, "down": batch.down, "lens": lens}
+
+
+def _pipelined_reference(module: ModuleType, given: Mapping[str, Array]) -> Array:
+    wanted = np.asarray(module.reference(given["x"], given["up"], given["down"]))
+    return np.where(np.arange(wanted.shape[1])[:, None] < given["lens"][:, None, None], wanted, np.nan)
 
 
 def _moe(module: ModuleType, given: Mapping[str, Array]) -> tuple[Workload, Array]:
@@ -145,7 +289,14 @@ PAIRS = {
     "matmul": Pair(matmul, "matmul", ("product_kernel", "tiled"), _arrays(a=(500, 1000), b=(1000, 700)), _matmul,
                    lambda module, given: given["a"].astype(np.float64) @ given["b"]),
     "attention": Pair(attention, "flash_attention", ("attend", "attention_workload"), _arrays(**dict.fromkeys("qkv", (4, 500, 64))),
-                      _attention, lambda module, given: module.reference(**given, causal=False)),
+                      partial(_attention, causal=False), lambda module, given: module.reference(**given, causal=False)),
+    "causal": Pair(causal_attention, "flash_attention", ("attend", "attention_workload"), _arrays(**dict.fromkeys("qkv", (4, 500, 64))),
+                   partial(_attention, causal=True), lambda module, given: module.reference(**given, causal=True)),
+    "ragged": Pair(ragged_attention, "ragged_attention", ("attention_kernel", "attention_workload"), _requests, _ragged, _each_request),
+    "paged": Pair(paged_attention, "paged_attention", ("append", "begin", "meet_kernel", "finish", "decode_workload"), _pages, _paged,
+                  _paged_reference),
+    "mlp": Pair(pipelined_mlp, "pipelined_mlp", ("rmsnorm", "expand", "contract", "Block", "pipelined"), _batches, _pipelined,
+                _pipelined_reference),
     "moe": Pair(moe, "moe", ("expert_kernel", "route_kernel", "routed_by_tasks"), _experts, _moe,
                 lambda module, given: module.Layer(**given).expected()),
 }
@@ -257,9 +408,10 @@ def _compiled(workload: Workload, arch: str | None) -> Program:
 
 
 def check(made: Made, want: Array) -> None:
-    """Run a program once; end where its result is not NumPy's."""
+    """Run a program once; end where its result is not NumPy's. Where `want` is NaN the result may hold anything."""
     made.program.run()
-    if not np.allclose(made.out, want, atol=TOLERANCE * max(1.0, float(np.abs(want).max())), rtol=0):      # not so for NaN
+    asked = ~np.isnan(want)
+    if not np.allclose(made.out[asked], want[asked], atol=TOLERANCE * max(1.0, float(np.abs(want[asked]).max())), rtol=0):
         raise SystemExit(f"wrong: the result of {made.program!r} is not NumPy's")
 
 
