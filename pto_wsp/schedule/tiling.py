@@ -361,7 +361,7 @@ def group_rows(plan: TilePlan) -> Iterator[tuple[tuple[str, ...], str]]:
         values = plan.said("groups", name)
         ops = cost.ops if cost is not None and cost.ops else values.first if values is not None and isinstance(values.first, tuple) else ()
         whole = cost.whole if cost is not None else ()
-        tiles, inner, keeps, reasons = [], [], [], []
+        tiles, inner, keeps, reasons = [], [], [], ["" if values is None else values.reason]
         for entry in plan.entries:
             if not _is_about(entry, name, values):
                 continue

@@ -404,7 +404,7 @@ class _Partition:
         alone = [array.name for array in dict.fromkeys(puts) if puts.count(array) == self._n_puts[array.id] and array.name not in values]
         fills = part.asked.endswith(_FILL)      # of memory that another kernel writes under the same name
         self.made[name] = (name,) if fills else tuple((*values, *alone) or (last,))
-        self.plan = self.plan.with_choice("groups", name, "", self.made[name], "")
+        self.plan = self.plan.with_choice("groups", name, "", self.made[name], self._context.fineness_of(statements).reason)
         items = [_with_group(item, name) for item in part.items]
         self.groups[name] = replace(part.group, items=tuple(items), statements=tuple(statements_of(items)))
         return items

@@ -72,6 +72,15 @@ class Fineness(IntEnum):
     COLUMNS = 3          # along the last axis
     POSITIONS = 4        # along no axis
 
+    @property
+    def reason(self) -> str:
+        """Why values are cut so, in a line of a plan; "" where any cut has a form."""
+        if not self:
+            return ""
+        held = {Fineness.APART: "alone in a kernel", Fineness.SUMS: "several positions of the last axis and of the sum's alone",
+                Fineness.COLUMNS: "several positions of the last axis alone", Fineness.POSITIONS: "one position of every axis"}[self]
+        return f"cut finer, {held}: coarser tiles have no form in a kernel"
+
 
 @dataclass(frozen=True, slots=True)
 class TensorContext:
