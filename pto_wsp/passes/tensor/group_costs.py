@@ -229,7 +229,8 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
         if key == "inner" and given is None and group.walked is None and (context.arch.neutral or context.arch.cores.shared):
             given = extents[axis]       # a CPU sums a long axis in one piece: its caches bound no tile
         return TileAxis(names[axis], extents[axis], not isinstance(group.axes.extent(axis), Const), key == "inner", given=given,
-                        divides=shared.get(axis, 0), step=steps.get(axis, 0), level=list(steps).index(axis) if axis in steps else 0)
+                        divides=shared.get(axis, 0), step=steps.get(axis, 0), level=list(steps).index(axis) if axis in steps else 0,
+                        varies=limit_of(group.axes.extent(axis)) is None and bool(elements_in((group.axes.extent(axis),))))
 
     axes = [axis_of(axis, "tiles") for axis in group.tiled]
     if walked is not None:

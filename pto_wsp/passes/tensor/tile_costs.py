@@ -57,7 +57,7 @@ class TileAxis:
     `summed`: its tiles are steps of a loop inside the task; tiles of other axes are tasks. `multiple`: divides all tile sizes, 0: the
     values decide. `given`: the tile's size in the plan, None to choose it. `divides`: the tile divides this size or is a multiple of it,
     because another group shares the loop; 0 for no such group. `step`: rows of the tile that an inner loop takes at a time, 0 for all;
-    `level`: number of inner loops around that loop.
+    `level`: number of inner loops around that loop. `varies`: `extent` is the mean of extents that data give.
     """
 
     name: str
@@ -69,6 +69,7 @@ class TileAxis:
     divides: int = 0
     step: int = 0
     level: int = 0
+    varies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,7 +469,8 @@ class _GroupNumbers:
     # -- cycles --------------------------------------------------------------------------------------------------------
     def costs(self, tiles: Mapping[str, Numbers], n: int, batch: int = 1) -> tuple[Numbers, Numbers, Numbers]:
         """Return the tasks, the cycles of one task and the bytes that all move. `batch`: the neighbouring tiles that a task computes."""
-        parts = {name: np.ceil(axis.extent / tiles[name]) for name, axis in self.axes.items()}
+        parts = {name: np.maximum(1, axis.extent / tiles[name] + 0.5) if axis.varies else np.ceil(axis.extent / tiles[name])
+                 for name, axis in self.axes.items()}      # of extents that vary, half of the last tile is padding on average
         neighbours = np.ones(n)
         for name in reversed([name for name in self.axes if name not in self.summed]):
             here = (parts[name] > 1) & (neighbours == 1)

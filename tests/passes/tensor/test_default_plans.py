@@ -210,3 +210,28 @@ def test_a_plan_of_a_package_is_for_the_machine_that_compiling_takes() -> None:
     assert made.lower(plan, x=x).compile(target="ascend_npu").artifact_dir is not None
     assert made.plan(x).arch == made.using(target="interp").plan(x).arch == "host_cpu"
     assert made.plan(x, target="ascend_npu", arch="ascend_950").arch == "ascend_950"
+
+
+@jit
+def summed(x: Tensor["b", 16, 24, F32]) -> Any:
+    return x.sum(axis=(0, 1))
+
+
+def test_a_plan_says_where_values_are_cut_finer_than_costs_alone_would() -> None:
+    assert summed.plan().said("groups", "out").reason == ("cut finer, alone in a kernel: coarser tiles have no form in a kernel")
+    assert "cut finer, alone in a kernel" in str(summed.plan())
+    assert "cut finer" not in str(normed.plan())
+
+
+@jit
+def rows_of_requests(x: Tensor["b", "most", 64, F32], lens: Tensor["b", DType.I32], w: Tensor[64, 64, F32]) -> Any:
+    out = tt.zeros(x.shape)
+    for b in tt.each(x.shape[0]):
+        out[b, :lens[b]] = x[b, :lens[b]] @ w
+    return out
+
+
+# A kernel computes whole tiles: of 17 rows in tiles of 256, 239 are padding.
+def test_rows_whose_number_is_data_have_tiles_smaller_than_their_mean() -> None:
+    tiles = {entry.axis: entry.value for entry in rows_of_requests.plan(arch="host_cpu").entries if entry.key == "tiles"}
+    assert tiles.pop("0") <= 64, tiles

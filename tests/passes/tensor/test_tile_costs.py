@@ -37,6 +37,18 @@ def matmul(m: int, n: int, k: int, dtype: DType = F32, result: DType = F32) -> t
     return axes, values, (TileOp("matmul", ("c",), ("a", "b")),)
 
 
+# One tile of 256 for a mean of 256 is one and a half; of 16, 16 and a half.
+def test_half_a_tile_of_an_extent_that_varies_is_padding() -> None:
+    one_core = builtin_arch("host_cpu").with_cores(cube=1, vector=1)
+
+    def cycles(**axis: object) -> dict[int, int]:
+        return {choice.tiles["t"]: choice.cycles for choice in rank_tiles(*rows(256, 64, **axis), one_core).choices}
+
+    same, varying = cycles(), cycles(varies=True)
+    assert varying[256] / same[256] >= 1.5
+    assert varying[16] / same[16] < 1.1
+
+
 # -- capacity ----------------------------------------------------------------------------------------------------------
 def test_capacity_of_a_row_program_is_that_of_the_check_and_the_working_memory_of_its_sum() -> None:
     @kernel
