@@ -20,6 +20,7 @@ from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.rewrite import with_fresh_ids
 from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.traffic import Collective
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import UNKNOWN, Span, here
 from pto_wsp.trace.workload.pipelines import (
@@ -52,6 +53,7 @@ class Process:
     tensors: Mapping[int, Tensor] = field(default_factory=dict, repr=False)
     replicas: int = 1
     span: Span = field(default=UNKNOWN, repr=False)
+    moves: tuple[Collective, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what is no process.
@@ -84,11 +86,12 @@ class Process:
                                    found=repr(what.schedule), help="schedule the whole: connect(...).dispatch(...)")
             if what._placed is not None:
                 unplace(what._placed)
-            return replace(self, node=what._node.body, tensors=what._tensors)
+            return replace(self, node=what._node.body, tensors=what._tensors, moves=what._moves)
         if not callable(what):
             raise ProcessError(f"the body of process `{self.name}` is a workload, or a function", here(), found=repr(what))
         node, trace = trace_workload(self.name, lambda: embed(what()))
-        return replace(self, node=node.body, tensors=trace.tensors)
+        moves = tuple(move for move in trace.ranks.moves if isinstance(move, Collective))
+        return replace(self, node=node.body, tensors=trace.tensors, moves=moves)
 
     def __enter__(self) -> NoReturn:
         """Refuse `with process(…):`, because a body is traced as a whole.
@@ -159,6 +162,7 @@ def connect(processes: Sequence[Process], channels: Sequence[Channel | Ring]) ->
     block = flow.Sequence((flow.Pipeline(tuple(nodes), span=span),))
     whole = Workload(wl.Workload(_name_of(parts), block), tensors)
     whole._placed = place(block, tensors)
+    whole._moves = tuple(move for part in parts for move in part.moves)
     return whole
 
 

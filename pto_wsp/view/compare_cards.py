@@ -111,10 +111,11 @@ def _settings(one: Compared, comparison: Comparison) -> tuple[Setting, ...]:
 def _busy_by_pool(one: Compared) -> Mapping[str, str]:
     """Return the mean share of time that the executors of each pool were busy, by the name of its lanes."""
     executors, total = one.stats.executors, max(1, one.cycles)
-    pools = sorted({executor.pool for executor in executors})
+    ranks = [executor for executor in executors if executor.name and "link" not in executor.name]      # of a mesh; links are pools, too
+    pools = sorted({executor.pool for executor in ranks or executors})
     found = {}
     for pool in pools:
-        mine = [executor for executor in executors if executor.pool == pool]
+        mine = [executor for executor in ranks or executors if executor.pool == pool]
         used = [executor for executor in mine if executor.tasks]
         busy = sum(executor.busy for executor in mine) / (total * len(mine))
         found[f"pool {pool}" if len(pools) > 1 else ""] = f"{busy:.0%} of {len(mine)}" if len(used) == len(mine) else \

@@ -54,7 +54,7 @@ def lanes_of(trace: Trace, end: int | None = None, most: int = MOST_MARKS) -> La
     shown = groups[:_MOST_LANES]
     merged = len(trace) > most
     columns = max(40, most // max(1, len(shown)))
-    several = len({home.pool for home in trace.homes}) > 1
+    several = len({home.pool for home in trace.homes}) > 1 and not any(home.name for home in trace.homes)     # links are pools of a mesh
     lanes = []
     lane_of = np.full(trace.n_executors, len(shown), np.uint16)
     for number, (_, executors) in enumerate(shown):
