@@ -293,7 +293,7 @@ class TilePlan(Displayed):
 
 # -- choosing ----------------------------------------------------------------------------------------------------------
 _READ: ContextVar[set[Place] | None] = ContextVar("pto_wsp_plan_read", default=None)
-_READ_AT_ONCE = frozenset({"groups", "tunables"})      # keys that passes read as a whole
+_READ_AT_ONCE = frozenset({"allow", "groups", "tunables"})      # keys that passes read as a whole
 
 
 @contextmanager

@@ -1,0 +1,94 @@
+"""Each key of a plan, set once by hand, changes the emitted workload, its values or its moves, and not what the function gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pto_wsp import DType, Mesh, Tensor, TensorLayout, Tunable, allreduce, jit, tt
+from pto_wsp.schedule.tiling_entries import KEYS
+
+F32 = DType.F32
+RNG = np.random.default_rng(7)
+
+
+def whole(*shape: int) -> np.ndarray:
+    return RNG.integers(-4, 5, shape).astype(np.float32)
+
+
+@jit
+def linear(x: Tensor["t", 48, F32], w: Tensor[48, 40, F32]):
+    normed = x / np.sum(x * x + 1, axis=-1, keepdims=True)
+    return normed @ w
+
+
+@jit
+def walked(x: Tensor["t", 32, F32], block: int = Tunable(8, 16)):
+    total = tt.zeros((1, 32))
+    for j in tt.loop(0, x.shape[0], block):
+        total += np.sum(x[j:j + block], axis=0, keepdims=True)
+    return total * 2
+
+
+@jit
+def doubled(x: Tensor["t", 4, 32, F32]):
+    return x * 2
+
+
+@jit
+def attend(q: Tensor["t", 16, F32], k: Tensor["n", 16, F32], v: Tensor["n", 16, F32]):
+    score = q @ k.T * 0.25
+    weight = np.exp(score - np.max(score, axis=-1, keepdims=True))
+    return weight / np.sum(weight, axis=-1, keepdims=True) @ v
+
+
+@jit
+def summed(x, w):
+    total = allreduce(x @ w)
+    return total * 2
+
+
+Entries = Mapping[str, Any]
+APART: Entries = {"groups": {"normed": ("normed.mul", "normed.add", "normed.sum", "normed"), "out": ("out",)}, "keep": {"normed": "whole"}}
+HAND: Mapping[str, tuple[Callable[..., Any], Entries, Entries]] = {
+    "groups": (linear, {}, {"groups": {"normed": ("normed.mul", "normed.add", "normed.sum", "normed"), "out": ("out",)}}),
+    "tiles": (linear, {}, {"tiles": {"out": {"t": 5}}}),
+    "inner": (linear, APART, {"inner": {"out": {"k": 16}}}),
+    "batch": (linear, {**APART, "tiles": {"normed": {"t": 4}}}, {"batch": {"normed": 3}}),
+    "tails": (linear, {"tiles": {"t": 16}}, {"tails": {"t": (16, 4, 1)}}),
+    "split": (linear, APART, {"split": {"out": 3}}),
+    "loops": (walked, {}, {"loops": {"j": "tasks"}}),
+    "order": (linear, {**APART, "tiles": {"out": {"t": 8, 1: 8}}}, {"order": {"out": (1, "t")}}),
+    "keep": (linear, APART, {"keep": {"normed": "again"}}),
+    "flat": (doubled, {"tiles": {"out": {"t": 1}}}, {"flat": {"out": (1,)}}),
+    "allow": (attend, {}, {"allow": ("online_softmax",)}),
+    "tunables": (walked, {}, {"tunables": {"block": 16}}),
+    "collectives": (summed, {"collectives": {"total": "ring"}}, {"collectives": {"total": "tree"}}),
+}
+ARRAYS: Mapping[Any, tuple[Any, ...]] = {
+    linear: (whole(37, 48), whole(48, 40)), walked: (whole(37, 32),), doubled: (whole(9, 4, 32),),
+    attend: (whole(9, 16), whole(21, 16), whole(21, 16)),
+    summed: (Tensor(whole(8, 16), layout=TensorLayout.sharded(1, 2, "x")), Tensor(whole(16, 24), layout=TensorLayout.sharded(0, 2, "x"))),
+}
+
+
+def test_every_key_is_here() -> None:
+    assert set(HAND) == set(KEYS)
+
+
+@pytest.mark.parametrize("key", HAND)
+def test_an_entry_changes_the_emitted_workload_and_no_meaning(key: str) -> None:
+    function, beside, entry = HAND[key]
+    arrays = ARRAYS[function]
+    f = function.using(target="interp", **({"mesh": Mesh(x=4)} if key == "collectives" else {}))
+    before = f.plan(*arrays).but(**beside) if beside else f.plan(*arrays)
+    after = before.but(**entry)
+    given = dict(zip("xw", arrays, strict=True)) if key == "collectives" else {}
+    assert f.lower(after, **given).source() != f.lower(before, **given).source()
+    found, usual = np.asarray(f(*arrays, plan=after)), np.asarray(f(*arrays, plan=before))
+    np.testing.assert_allclose(found, usual, rtol=1e-4, atol=1e-4)
+    assert math.isfinite(float(np.sum(found)))
