@@ -50,6 +50,21 @@ class ReadLater:
                 return object.__getattribute__(self, name)
 
 
+class Derived:
+    """Base of frozen values with attributes that follow from the fields: `_find_shape` finds `shape` at the first use, a slot keeps it."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:      # of a slot that is not set yet
+            find = getattr(type(self), f"_find_{name}", None)
+            if find is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            found = find(self)
+            _set(self, name, found)
+            return found
+
+
 def _dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True, repr: bool = True,
                **options: Any) -> Any:
     """Make a dataclass, as `dataclasses.dataclass` does."""

@@ -43,8 +43,6 @@ from pto_wsp.ir.tensor_function import (
     Statement,
     TensorFunction,
     TileCut,
-    arrays_defined,
-    views_read,
 )
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.tensors import ROWS_OF
@@ -166,7 +164,7 @@ class _WritesBefore:
             writes[count:] = [replace(write, levels=(*more, *write.levels)) for write in writes[count:]]
 
     def _statement(self, statement: Statement, levels: tuple[Level, ...]) -> None:
-        for view in views_read(statement):
+        for view in statement.reads:
             self.read(view, levels, statement.span)
         if isinstance(statement, Put) and statement.target.array.id in self._known and not statement.add:
             write = self._write(statement)
@@ -383,7 +381,7 @@ def stable_arrays(function: TensorFunction) -> frozenset[int]:
             number = statement.target.array.id
             puts[number] = puts.get(number, 0) + (1 if not statement.target.steps and statement.table is None else 2)
     alone: list[Statement] = [item.leaf for item in function.body.items if isinstance(item, flow.Do)]
-    outside = {array.id for statement in alone for array in arrays_defined(statement)}
+    outside = {array.id for statement in alone for array in statement.defines}
     written_outside = {statement.target.array.id for statement in alone if isinstance(statement, Put)}
     given = {param.array.id for param in function.params} | {constant.array.id for constant in function.constants}
     return frozenset({number for number in given if number not in puts}

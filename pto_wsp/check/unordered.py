@@ -23,7 +23,7 @@ from pto_wsp.errors import RaceError
 from pto_wsp.ir import flow
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import Const, Element, Op, Scalar, Var, add, binary, sub
-from pto_wsp.ir.tensor_function import ArrayView, Body, BodyNote, Item, Make, Put, Statement, TensorFunction, views_read
+from pto_wsp.ir.tensor_function import ArrayView, Body, BodyNote, Item, Make, Put, Statement, TensorFunction
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
@@ -193,7 +193,7 @@ def _accesses(body: Body, levels: tuple[Level, ...]) -> Iterator[_ReachedView]:
 def _of_item(item: Item, levels: tuple[Level, ...]) -> Iterator[_ReachedView]:
     match item:
         case flow.Do(statement):
-            for view in views_read(statement):
+            for view in statement.reads:
                 box = box_of(view, exactly=False)
                 assert box is not None
                 if not (isinstance(statement, Put) and statement.add and view is statement.target):

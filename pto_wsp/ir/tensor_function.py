@@ -16,7 +16,7 @@ table, rising, and their n + 1 starts; as a third result, where each place stand
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
@@ -25,10 +25,10 @@ from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.extents import simplified
 from pto_wsp.ir.layout import Contract, TensorRef
-from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, Var, ceil_div, minimum, sub
+from pto_wsp.ir.scalar import Binary, Const, Element, Op, Scalar, SymbolRef, Var, ceil_div, children, minimum, sub
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.source import UNKNOWN, Span
-from pto_wsp.values import dataclass
+from pto_wsp.values import Derived, dataclass
 
 Extents: TypeAlias = tuple[Scalar, ...]
 
@@ -95,16 +95,35 @@ class TileCut:
 ArrayStep: TypeAlias = Pick | Cut | Permute | Insert | Flip | Refold | TileCut
 
 
+class _OfView(Derived):
+    """What follows from the fields of a view: its extents, the scalars of its steps, and its hash."""
+
+    __slots__ = ("hashed", "scalars", "shape")
+    hashed: int
+    scalars: tuple[Scalar, ...]
+    shape: Extents
+
+
 @dataclass(frozen=True, slots=True)
-class ArrayView:
-    """A part of an array, read or written when its statement runs. Slices are inside: 0 <= start <= stop <= extent, by construction."""
+class ArrayView(_OfView):
+    """A part of an array, read or written when its statement runs. Slices are inside: 0 <= start <= stop <= extent, by construction.
+
+    `shape`: the extents of the view; `scalars`: the scalars of its steps.
+    """
 
     array: Array
     steps: tuple[ArrayStep, ...] = ()
 
-    @property
-    def shape(self) -> Extents:
-        """The extents of the view."""
+    def __hash__(self) -> int:
+        return self.hashed
+
+    def _find_hashed(self) -> int:
+        return hash((self.array.id, self.steps))
+
+    def _find_scalars(self) -> tuple[Scalar, ...]:
+        return tuple([one for step in self.steps for one in step_scalars(step)]) if self.steps else ()
+
+    def _find_shape(self) -> Extents:
         if not self.steps:
             return self.array.shape
         shape = list(self.array.shape)
@@ -141,8 +160,45 @@ Operand: TypeAlias = ArrayView | Scalar      # a scalar takes the dtype of the a
 
 
 # -- statements --------------------------------------------------------------------------------------------------------
+class _OfStatement(Derived):
+    """What follows from the fields of a statement.
+
+    `defines`: the arrays that it makes. `reads`: the views that it reads, the target of an addition in place among them; `views`: these,
+    then the view that it writes. `scalars`: the indices, extents and numbers that it evaluates; `elements`: the ids of the arrays of which
+    these scalars read an element.
+    """
+
+    __slots__ = ("defines", "elements", "reads", "scalars", "views")
+    defines: tuple[Array, ...]
+    elements: frozenset[int]
+    reads: tuple[ArrayView, ...]
+    scalars: tuple[Scalar, ...]
+    views: tuple[ArrayView, ...]
+
+    def _operands(self) -> tuple[Operand | None, ...]:
+        return ()
+
+    def _find_defines(self) -> tuple[Array, ...]:
+        return ()
+
+    def _find_reads(self) -> tuple[ArrayView, ...]:
+        return tuple([one for one in self._operands() if isinstance(one, ArrayView)])
+
+    def _find_views(self) -> tuple[ArrayView, ...]:
+        return self.reads
+
+    def _find_scalars(self) -> tuple[Scalar, ...]:
+        found = [one for view in self.views for one in view.scalars]
+        found += [one for one in self._operands() if one is not None and not isinstance(one, ArrayView)]
+        found += [extent for array in self.defines for extent in array.shape]
+        return tuple(found)
+
+    def _find_elements(self) -> frozenset[int]:
+        return elements_in(self.scalars)
+
+
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(_OfStatement):
     """Define `results` as what the op gives for the operands. `group`: the name that `with tt.group(…)` gave, or ""."""
 
     op: str
@@ -152,18 +208,27 @@ class Apply:
     group: str = ""
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
+    def _operands(self) -> tuple[Operand | None, ...]:
+        return self.operands
+
+    def _find_defines(self) -> tuple[Array, ...]:
+        return self.results
+
 
 @dataclass(frozen=True, slots=True)
-class Make:
+class Make(_OfStatement):
     """Make state: a new array in each iteration of the body it stands in, of one number, or undefined (`fill` None)."""
 
     array: Array
     fill: int | float | bool | None
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
+    def _find_defines(self) -> tuple[Array, ...]:
+        return (self.array,)
+
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class Put(_OfStatement):
     """Write a value, which broadcasts, to a view of state or of an InOut parameter.
 
     With a table, the entries of which are places along the first dimension of the view: target[table] = value; `add`: np.add.at, in the
@@ -177,15 +242,24 @@ class Put:
     group: str = ""
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
+    def _operands(self) -> tuple[Operand | None, ...]:
+        return self.value, self.table, self.target if self.add else None
+
+    def _find_views(self) -> tuple[ArrayView, ...]:
+        return *self.reads, self.target
+
 
 @dataclass(frozen=True, slots=True)
-class Show:
+class Show(_OfStatement):
     """Print a view while the function runs, after a label."""
 
     label: str
     value: ArrayView
     group: str = ""
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+    def _operands(self) -> tuple[Operand | None, ...]:
+        return (self.value,)
 
 
 Statement: TypeAlias = Apply | Make | Put | Show
@@ -289,25 +363,38 @@ def limit_of(extent: Scalar) -> int | None:
             return None
 
 
-def views_read(statement: Statement) -> Iterator[ArrayView]:
-    """Yield the views that a statement reads, including the target of an addition in place."""
-    match statement:
-        case Apply(_, operands, _):
-            yield from (operand for operand in operands if isinstance(operand, ArrayView))
-        case Put(target, value, table, add):
-            yield from (operand for operand in (value, table, target if add else None) if isinstance(operand, ArrayView))
-        case Show(_, value):
-            yield value
-        case Make():
-            return
-
-
-def arrays_defined(statement: Statement) -> tuple[Array, ...]:
-    """Return the arrays that a statement makes."""
-    match statement:
-        case Apply(results=results):
-            return results
-        case Make(array):
-            return (array,)
-        case Put() | Show():
+def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:
+    """Return the scalars of a step of a view."""
+    match step:
+        case Pick(_, index):
+            return (index,)
+        case Cut(_, start, stop):
+            return (start, stop)
+        case TileCut(_, start):
+            return (start,)
+        case Refold(shape):
+            return shape
+        case _:
             return ()
+
+
+def elements_in(scalars: Iterable[Scalar]) -> frozenset[int]:
+    """Return the ids of the arrays of which scalars read an element."""
+    return frozenset(element.tensor.id for element in _elements_in(scalars))
+
+
+def indices_in(scalars: Iterable[Scalar]) -> Iterator[tuple[Scalar, ...]]:
+    """Yield the indices of the elements that scalars read."""
+    return (element.index for element in _elements_in(scalars))
+
+
+def _elements_in(scalars: Iterable[Scalar]) -> Iterator[Element]:
+    rest: list[Scalar] = [one for one in scalars if type(one) not in _WITHOUT_ELEMENTS]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, Element):
+            yield node
+        rest.extend([one for one in children(node) if type(one) not in _WITHOUT_ELEMENTS])
+
+
+_WITHOUT_ELEMENTS = frozenset({Const, SymbolRef, Var})

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pto_wsp.errors import PlanConflictError, PlanFitError, PlanNameError, PtoError, raise_all
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef
-from pto_wsp.ir.tensor_function import Apply, Array, Put, TensorFunction, arrays_defined
+from pto_wsp.ir.tensor_function import Apply, Array, Put, TensorFunction
 from pto_wsp.schedule.tiling_entries import STAY, STEPS, PlanEntry, match_of, place_text, says_nothing, value_text
 from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.source import here
@@ -63,7 +63,7 @@ def names_of(function: TensorFunction, tunables: Iterable[str] = ()) -> Function
             loops.append(item.var.name)
             groups.append(item.note.group)
         if isinstance(item, flow.Do):
-            values.extend(_named(array, given=False) for array in arrays_defined(item.leaf))
+            values.extend(_named(array, given=False) for array in item.leaf.defines)
             if isinstance(item.leaf, Apply | Put):
                 groups.append(item.leaf.group)
     return FunctionNames(tuple(values), tuple(symbol.name for symbol in function.symbols), tuple(dict.fromkeys(loops)),

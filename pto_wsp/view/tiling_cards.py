@@ -7,7 +7,7 @@ from typing import Any
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Scalar, print_scalar
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Make, Put, Show, Statement, TensorFunction, arrays_defined, views_read
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Make, Put, Show, Statement, TensorFunction
 from pto_wsp.ir.tensor_function_text import print_array_view
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import Axes, AxisRole, Crooked
@@ -143,8 +143,8 @@ def roles_text(statement: Statement) -> str:
     if not isinstance(statement, Apply) or statement.op not in TABLE:
         return ""
     try:
-        axes = Axes((statement,), frozenset(array.id for array in arrays_defined(statement)))
-        found = [*(axis for view in views_read(statement) for axis in axes.of_view(view)),
+        axes = Axes((statement,), frozenset(array.id for array in statement.defines))
+        found = [*(axis for view in statement.reads for axis in axes.of_view(view)),
                  *(axis for array in statement.results for axis in axes.of_array(array))]
         said = []
         for axis in dict.fromkeys(axis for axis in found if axis is not None):

@@ -113,7 +113,7 @@ def other_order(function: t.TensorFunction) -> t.TensorFunction:
     for at in range(len(items) - 1):
         first, second = items[at], items[at + 1]
         made = {leaf.target.array.id for leaf in flow.leaves(first) if isinstance(leaf, t.Put)}
-        read = {view.array.id for leaf in flow.leaves(second) for view in t.views_read(leaf)}
+        read = {view.array.id for leaf in flow.leaves(second) for view in leaf.reads}
         if made & read:
             items[at], items[at + 1] = second, first
             break

@@ -38,7 +38,6 @@ from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
 from pto_wsp.passes.pipeline import PassRun, Runner
-from pto_wsp.passes.tensor.effects import views_of
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
@@ -155,7 +154,7 @@ def _fitted(start: PlannedFunction, context: TensorContext) -> PlannedFunction:
 
 def _has_stacks(function: TensorFunction) -> bool:
     """Tell whether a tile of a function in tiled form is no matrix: such a tile may have no form in a kernel."""
-    return any(_is_stack(view.shape) for leaf in flow.leaves(function.body) for view in views_of(leaf))
+    return any(_is_stack(view.shape) for leaf in flow.leaves(function.body) for view in leaf.views)
 
 
 def _is_stack(shape: Sequence[Scalar]) -> bool:

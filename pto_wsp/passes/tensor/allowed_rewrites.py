@@ -48,7 +48,6 @@ from pto_wsp.ir.tensor_function import (
     Statement,
     TensorFunction,
     TileCut,
-    views_read,
 )
 from pto_wsp.ir.view import Permute
 from pto_wsp.ops.entries import cast, elementwise, functions, reduce
@@ -87,7 +86,7 @@ class _Definitions:
         self.uses: Counter[int] = Counter(view.array.id for view in function.results)
         self.ids = fresh_ids(function)
         for statement in flow.leaves(function.body):
-            self.uses.update(view.array.id for view in views_read(statement))
+            self.uses.update(view.array.id for view in statement.reads)
             if isinstance(statement, Put):
                 self.uses[statement.target.array.id] += 1
         self.made: dict[int, Apply] = {}

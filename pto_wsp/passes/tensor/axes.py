@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Insert, Item, Make, Put, Refold, Show, Statement, arrays_defined, limit_of
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Insert, Item, Make, Put, Refold, Show, Statement, limit_of
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
@@ -284,4 +284,4 @@ TAKE, ROWS_OF, RANDOM, ARANGE = "take", "rows_of", "random", "arange"
 
 def defined_by(items: Iterable[Item]) -> dict[int, Array]:
     """Return the arrays that items make or compute, by id."""
-    return {array.id: array for statement in statements_of(items) for array in arrays_defined(statement)}
+    return {array.id: array for statement in statements_of(items) for array in statement.defines}

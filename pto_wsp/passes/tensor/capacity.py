@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pto_wsp.ir.tensor_function import ArrayView, Put, arrays_defined, views_read
+from pto_wsp.ir.tensor_function import ArrayView, Put
 from pto_wsp.passes.tensor.axes import Dim
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of
 
@@ -18,10 +18,10 @@ def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str
     """
     lives: dict[object, tuple[int, int, int]] = {}      # the first statement, the last, and the bytes
     for at, statement in enumerate(group.statements):
-        views = list(views_read(statement))
+        views = list(statement.reads)
         if isinstance(statement, Put):
             views.append(statement.target)
-        made = [ArrayView(array) for array in arrays_defined(statement)]
+        made = [ArrayView(array) for array in statement.defines]
         for view in (*views, *made):
             key: object = view.array.id if view.array.id in group.local else view
             size = view.dtype.nbytes

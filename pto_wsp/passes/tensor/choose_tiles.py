@@ -17,7 +17,7 @@ from dataclasses import replace
 from pto_wsp.arch.model import Arch
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, SymbolRef, ceil_div, sub
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, views_read
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body
 from pto_wsp.ops.spec import Convert, Elementwise, Expand, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import Dim
@@ -82,7 +82,7 @@ def _axes_in(group: KernelGroup, array: Array) -> tuple[Dim | None, ...]:
     """Return the axes that the dimensions of an array are in a group that makes the array, or reads the whole of it; () otherwise."""
     if array in group.outputs:
         return group.axes.of_array(array)
-    read = next((view for one in group.statements for view in views_read(one) if view == ArrayView(array)), None)
+    read = next((view for one in group.statements for view in one.reads if view == ArrayView(array)), None)
     return () if read is None else group.axes.of_view(read)
 
 

@@ -29,7 +29,6 @@ from pto_wsp.ir.tensor_function import (
     Refold,
     Statement,
     TensorFunction,
-    arrays_defined,
     nested_loops,
 )
 from pto_wsp.ir.view import Pick
@@ -151,5 +150,5 @@ def _is_all(view: ArrayView) -> bool:
 
 
 def _name_of(leaf: Statement, what: str) -> str:
-    names: Sequence[str] = [array.name for array in arrays_defined(leaf)] or [leaf.target.array.name if isinstance(leaf, Put) else "value"]
+    names: Sequence[str] = [array.name for array in leaf.defines] or [leaf.target.array.name if isinstance(leaf, Put) else "value"]
     return f"{names[0]}.{what}"

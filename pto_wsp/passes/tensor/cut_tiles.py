@@ -20,21 +20,7 @@ from pto_wsp.errors import PlanConflictError
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, Op, Scalar, Var, add, binary, ceil_div, minimum, mul, sub
-from pto_wsp.ir.tensor_function import (
-    Apply,
-    Array,
-    ArrayStep,
-    ArrayView,
-    Body,
-    BodyNote,
-    Item,
-    Make,
-    Operand,
-    Put,
-    Statement,
-    TileCut,
-    views_read,
-)
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Body, BodyNote, Item, Make, Operand, Put, Statement, TileCut
 from pto_wsp.ir.view import Cut
 from pto_wsp.ops.entries import cast, elementwise
 from pto_wsp.ops.entry import Finish
@@ -324,7 +310,7 @@ class _GroupCut:
         for item in self._group.items:
             assert isinstance(item, flow.Do)
             statement = item.leaf
-            reads = list(views_read(statement))
+            reads = list(statement.reads)
             has = any(axis in self._group.axes.of_view(view) for view in reads)
             makes = isinstance(statement, Apply) and any(axis in self._group.axes.of_array(array) for array in statement.results)
             if makes:

@@ -7,24 +7,8 @@ from dataclasses import replace
 from itertools import count
 
 from pto_wsp.ir import flow, scalar
-from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var
-from pto_wsp.ir.tensor_function import (
-    Apply,
-    Array,
-    ArrayStep,
-    ArrayView,
-    Item,
-    Make,
-    Put,
-    Refold,
-    Show,
-    Statement,
-    TensorFunction,
-    TileCut,
-    arrays_defined,
-    views_read,
-)
-from pto_wsp.ir.view import Cut, Pick
+from pto_wsp.ir.scalar import Scalar, Var
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, TensorFunction, elements_in
 from pto_wsp.ops.tensors import MOVE
 from pto_wsp.values import dataclass
 
@@ -47,13 +31,6 @@ class Effects:
         return bool(self.reads & made or self.writes & (made | earlier.reads)) or (self.prints and earlier.prints)
 
 
-def views_of(statement: Statement) -> Iterator[ArrayView]:
-    """Yield the views that a statement reads, then the view that it writes."""
-    yield from views_read(statement)
-    if isinstance(statement, Put):
-        yield statement.target
-
-
 def named_by(statement: Statement) -> tuple[Array, ...]:
     """Return the arrays by which a plan may name a statement: arrays that the statement makes or writes."""
     match statement:
@@ -65,59 +42,6 @@ def named_by(statement: Statement) -> tuple[Array, ...]:
             return ()
 
 
-def scalars_of(statement: Statement) -> list[Scalar]:
-    """Return the scalars that a statement evaluates: indices, extents, numbers among its operands."""
-    found: list[Scalar] = []
-    for view in views_of(statement):
-        for step in view.steps:
-            found.extend(step_scalars(step))
-    match statement:
-        case Apply(_, operands):
-            found.extend([operand for operand in operands if not isinstance(operand, ArrayView)])
-        case Put(value=value) if not isinstance(value, ArrayView):
-            found.append(value)
-    for array in arrays_defined(statement):
-        found.extend(array.shape)
-    return found
-
-
-def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:
-    """Return the scalars of a step of a view."""
-    match step:
-        case Pick(_, index):
-            return (index,)
-        case Cut(_, start, stop):
-            return (start, stop)
-        case TileCut(_, start):
-            return (start,)
-        case Refold(shape):
-            return shape
-        case _:
-            return ()
-
-
-def elements_in(scalars: Iterable[Scalar]) -> frozenset[int]:
-    """Return the ids of the arrays of which scalars read an element."""
-    return frozenset(element.tensor.id for element in _elements_in(scalars))
-
-
-def indices_in(scalars: Iterable[Scalar]) -> Iterator[tuple[Scalar, ...]]:
-    """Yield the indices of the elements that scalars read."""
-    return (element.index for element in _elements_in(scalars))
-
-
-def _elements_in(scalars: Iterable[Scalar]) -> Iterator[Element]:
-    rest: list[Scalar] = [one for one in scalars if type(one) not in _WITHOUT_ELEMENTS]
-    while rest:
-        node = rest.pop()
-        if isinstance(node, Element):
-            yield node
-        rest.extend([one for one in scalar.children(node) if type(one) not in _WITHOUT_ELEMENTS])
-
-
-_WITHOUT_ELEMENTS = frozenset({Const, SymbolRef, Var})
-
-
 def vars_in(scalars: Iterable[Scalar]) -> frozenset[Var]:
     """Return the loop variables in scalars."""
     return frozenset(leaf for one in scalars for leaf in scalar.leaves(one) if isinstance(leaf, Var))
@@ -125,19 +49,22 @@ def vars_in(scalars: Iterable[Scalar]) -> frozenset[Var]:
 
 def effects_of(item: Item) -> Effects:
     """Return the effects of an item and of all items inside."""
-    found = Effects()
+    reads: set[int] = set()
+    writes: set[int] = set()
+    defines: set[int] = set()
+    prints = False
     for inner in flow.walk(item):
-        bounds = [one for evaluation in flow.evaluations(inner) for one in evaluation.scalars]
-        reads = set(elements_in(bounds))
-        writes: set[int] = set()
-        defines: set[int] = set()
         if isinstance(inner, flow.Do):
-            reads |= {view.array.id for view in views_read(inner.leaf)} | elements_in(scalars_of(inner.leaf))
-            writes |= {inner.leaf.target.array.id} if isinstance(inner.leaf, Put) else set()
-            defines |= {array.id for array in arrays_defined(inner.leaf)}
-        shows = isinstance(inner, flow.Do) and isinstance(inner.leaf, Show)
-        found |= Effects(frozenset(reads), frozenset(writes), frozenset(defines), shows)
-    return found
+            leaf = inner.leaf
+            reads.update([view.array.id for view in leaf.reads], leaf.elements)
+            defines.update([array.id for array in leaf.defines])
+            if isinstance(leaf, Put):
+                writes.add(leaf.target.array.id)
+            prints = prints or isinstance(leaf, Show)
+        else:
+            for evaluation in flow.evaluations(inner):
+                reads |= elements_in(evaluation.scalars)
+    return Effects(frozenset(reads), frozenset(writes), frozenset(defines), prints)
 
 
 def arrays_written(item: Item) -> frozenset[int]:
@@ -156,8 +83,8 @@ def users_of(function: TensorFunction) -> dict[int, frozenset[int]]:
     for item in flow.walk(function.body):
         note(elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars), 0)
         if isinstance(item, flow.Do):
-            note((view.array.id for view in views_of(item.leaf)), id(item.leaf))
-            note(elements_in(scalars_of(item.leaf)), 0)
+            note((view.array.id for view in item.leaf.views), id(item.leaf))
+            note(item.leaf.elements, 0)
     note((view.array.id for view in function.results), 0)
     return {one: frozenset(found) for one, found in users.items()}
 
@@ -191,7 +118,7 @@ def fresh_ids(function: TensorFunction) -> Iterator[int]:
     for item in flow.walk(function.body):
         ids.extend(var.id for var in flow.bound_vars(item))
         if isinstance(item, flow.Do):
-            ids.extend(array.id for array in arrays_defined(item.leaf))
+            ids.extend(array.id for array in item.leaf.defines)
     return count(max(ids) + 1)
 
 

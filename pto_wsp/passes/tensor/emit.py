@@ -18,7 +18,7 @@ from pto_wsp.errors import NoTileFormError
 from pto_wsp.ir import flow
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, SymbolRef, Var
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, TensorFunction, arrays_defined
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, TensorFunction
 from pto_wsp.ir.tensor_layout import Replicate, Shard, TensorLayout
 from pto_wsp.passes.tensor.effects import effects_of, is_move
 from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor
@@ -73,8 +73,8 @@ class RankedModuleText(ModuleText):
         self._mesh = self._of_kernels.take("mesh")
         body, names = self._function.body, self._names.inner()
         self._rank = names.take("rank")
-        arrays = {array.id: array for leaf in flow.leaves(body) for array in arrays_defined(leaf)}
-        moved = {array.id for leaf in flow.leaves(body) if is_move(leaf) for array in arrays_defined(leaf)}
+        arrays = {array.id: array for leaf in flow.leaves(body) for array in leaf.defines}
+        moved = {array.id for leaf in flow.leaves(body) if is_move(leaf) for array in leaf.defines}
         users: dict[int, int] = {}
         for part in self._parts_of(body):
             for used in _used_in(part):

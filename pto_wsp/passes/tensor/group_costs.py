@@ -8,27 +8,13 @@ from functools import lru_cache, partial
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var, add, evaluate, sub
-from pto_wsp.ir.tensor_function import (
-    Apply,
-    Array,
-    ArrayStep,
-    ArrayView,
-    Item,
-    Make,
-    Put,
-    Show,
-    Statement,
-    TileCut,
-    arrays_defined,
-    limit_of,
-    views_read,
-)
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Item, Make, Put, Show, Statement, TileCut, elements_in, limit_of
 from pto_wsp.ir.view import Cut
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
 from pto_wsp.passes.tensor.axes import AxisRole, Dim
-from pto_wsp.passes.tensor.effects import elements_in, vars_in
+from pto_wsp.passes.tensor.effects import vars_in
 from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened
 from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
 from pto_wsp.passes.tensor.planned import Fineness, TensorContext
@@ -66,7 +52,7 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
             for k, axis in enumerate(group.axes.of_view(statement.target)):
                 if axis is not None and axis not in names and str(k) not in names.values():
                     names[axis] = str(k)
-    for view in (view for statement in group.statements for view in reversed(list(views_read(statement)))):
+    for view in (view for statement in group.statements for view in reversed(list(statement.reads))):
         if view.array.id not in group.local and not view.steps:      # a summed axis is one of what is read: `w:0`
             for k, axis in enumerate(group.axes.of_view(view)):
                 if axis is not None:
@@ -91,7 +77,7 @@ def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim |
         return plan.said(key, name, "", [(array.name, "") for array in arrays])
     also = [(array.name, _axis_key(array, k)) for array in arrays for k, one in enumerate(_axes_of(group, array)) if one == axis]
     for statement in group.statements:
-        for view in views_read(statement):
+        for view in statement.reads:
             if view.array.id not in group.local and not view.steps:
                 also.extend((group_value, f"{view.array.name}:{k}") for k, one in enumerate(group.axes.of_view(view)) if one == axis
                             for group_value in (name, *(array.name for array in arrays)))
@@ -154,7 +140,7 @@ def _has_tiles(group: KernelGroup, several: frozenset[Dim | None], walked: Dim |
 
     The last tile along an axis may be short. Axes that a task takes whole are among `several`.
     """
-    views = {view for statement in group.statements for view in (*views_read(statement), *map(ArrayView, arrays_defined(statement)))
+    views = {view for statement in group.statements for view in (*statement.reads, *map(ArrayView, statement.defines))
              if view.array.id not in group.local}
     views |= {one.target for one in group.statements if isinstance(one, Put) and one.target.array.id not in group.local}
     bounds = {extent.name: 2 for axis in several if axis is not None and isinstance(extent := group.axes.extent(axis), SymbolRef)}
@@ -186,7 +172,7 @@ def _leading_axes(group: KernelGroup) -> set[Dim | None]:
         if isinstance(statement, Apply) and isinstance(TABLE.get(statement.op), Matmul | ColReduce | Movement):
             for array in statement.results:
                 found.update(group.axes.of_array(array)[:-2])
-            for view in views_read(statement):
+            for view in statement.reads:
                 found.update(group.axes.of_view(view)[:-2])
     return found
 

@@ -23,15 +23,14 @@ from pto_wsp.ir.tensor_function import (
     Show,
     Statement,
     TileCut,
-    arrays_defined,
+    indices_in,
     limit_of,
-    views_read,
 )
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, statements_of
-from pto_wsp.passes.tensor.effects import elements_in, indices_in, is_move, scalars_of, vars_in, views_of
+from pto_wsp.passes.tensor.effects import is_move, vars_in
 from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.values import dataclass
 
@@ -77,7 +76,7 @@ class GroupFacts:
         if known is None:
             written = (statement.target,) if isinstance(statement, Put) else ()
             known = self._statements[id(statement)] = StatementFacts(
-                statement, tuple(views_read(statement)), arrays_defined(statement), written, elements_in(scalars_of(statement)))
+                statement, tuple(statement.reads), statement.defines, written, statement.elements)
         return known
 
 
@@ -155,7 +154,7 @@ def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
         statement = item.leaf
         if isinstance(statement, Make | Show):
             return False
-        reads = list(views_read(statement))
+        reads = list(statement.reads)
         has_axis = any(axis in axes.of_view(view) for view in reads)
         result_has = isinstance(statement, Apply) and any(axis in axes.of_array(array) for array in statement.results)
         if isinstance(statement, Put) and has_axis:
@@ -168,7 +167,7 @@ def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
                     return False
                 after.update(array.id for array in statement.results)
         elif any(view.array.id in after for view in reads):
-            after.update(array.id for array in arrays_defined(statement))
+            after.update(array.id for array in statement.defines)
     return True
 
 
@@ -200,7 +199,7 @@ def _may_share(items: Sequence[Item], found: Sequence[StatementFacts], inside: f
 
 
 def _views_of(statements: Sequence[Statement], inside: frozenset[int]) -> Iterator[ArrayView]:
-    return (view for statement in statements for view in views_of(statement) if view.array.id in inside)
+    return (view for statement in statements for view in statement.views if view.array.id in inside)
 
 
 def _takes_columns(view: ArrayView) -> bool:
@@ -237,7 +236,7 @@ def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
             statement = inner.leaf
             if _is_rows_of(statement) or (isinstance(statement, Put) and statement.target.array.id not in inside):
                 return False
-            scalars.extend(scalars_of(statement))
+            scalars.extend(statement.scalars)
         if any(vars_in(index) & loops for index in indices_in(scalars)):
             return False
     return True
@@ -266,7 +265,7 @@ def _all_axes(axes: Axes, found: Sequence[StatementFacts]) -> tuple[Dim, ...]:
             every.extend(axes.of_array(array))
     through = {axes.of_view(statement.target)[0] for statement in statements if isinstance(statement, Put) and statement.table is not None}
     rows = {axes.of_view(view)[0] for statement in statements if isinstance(statement, Apply) and statement.op == TAKE
-            for view in list(views_read(statement))[:1]}
+            for view in list(statement.reads)[:1]}
     return tuple(dict.fromkeys(axis for axis in every if axis is not None and axis not in through | rows))
 
 

@@ -34,12 +34,11 @@ from pto_wsp.ir.tensor_function import (
     Show,
     Statement,
     TileCut,
-    views_read,
+    step_scalars,
 )
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
-from pto_wsp.passes.tensor.effects import step_scalars
 from pto_wsp.passes.tensor.flatten import ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, row_places, usual, varies_with
 from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, PrintedParam, binding, certainly_apart, identifier
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
@@ -184,7 +183,7 @@ class _KernelPrinter:
         written = _written(loop.body)      # type: ignore[arg-type]
         inside = frozenset({loop.var, *(var for item in flow.walk(loop) for var in flow.bound_vars(item))})
         for leaf in flow.leaves(loop.body):
-            for view in views_read(leaf):
+            for view in leaf.reads:
                 if self._homes.of(view.array) is not ArrayHome.MEMORY or view.array.id in written or view.array.id in self._values:
                     continue
                 changes = varies_with(inside)
@@ -650,7 +649,7 @@ class _KernelPrinter:
             if isinstance(item, flow.Do) and isinstance(item.leaf, Put) and item.leaf.value == ArrayView(array):
                 self._done.add(id(item.leaf))
                 return item.leaf.target
-        if not any(view.array.id == array.id for item in self._run.items for leaf in flow.leaves(item) for view in views_read(leaf)):
+        if not any(view.array.id == array.id for item in self._run.items for leaf in flow.leaves(item) for view in leaf.reads):
             return None
         raise NoTile("places that are used where they are computed", "let the places be a kernel of their own: plan key `groups`")
 

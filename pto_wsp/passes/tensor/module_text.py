@@ -17,20 +17,9 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, leaves, mul, sub
-from pto_wsp.ir.tensor_function import (
-    Array,
-    ArrayConstant,
-    ArrayView,
-    Body,
-    Make,
-    Put,
-    TensorFunction,
-    TileCut,
-    arrays_defined,
-    nested_loops,
-)
+from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Make, Put, TensorFunction, TileCut, nested_loops
 from pto_wsp.ir.view import Cut
-from pto_wsp.passes.tensor.effects import fresh_ids, views_of
+from pto_wsp.passes.tensor.effects import fresh_ids
 from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, identifier
@@ -387,7 +376,7 @@ def _parts(function: TensorFunction) -> dict[Scalar, Scalar]:
     """Return by the extent of a part, which data may say, the extent of what the part is taken of."""
     found: dict[Scalar, Scalar] = {}
     for leaf in flow.leaves(function.body):
-        for view in views_of(leaf):
+        for view in leaf.views:
             for place, step in enumerate(view.steps):
                 if isinstance(step, Cut) and step.step == 1:
                     found.setdefault(sub(step.stop, step.start), ArrayView(view.array, view.steps[:place]).shape[step.dim])
@@ -408,7 +397,7 @@ def _kernel_name(run: Run) -> str:
     """Return the name of a kernel: its group, else the value that the kernel makes last."""
     if run.group:
         return run.group
-    names = [array.name for item in run.items for leaf in flow.leaves(item) for array in arrays_defined(leaf)]
+    names = [array.name for item in run.items for leaf in flow.leaves(item) for array in leaf.defines]
     written = [leaf.target.array.name for item in run.items for leaf in flow.leaves(item) if isinstance(leaf, Put)]
     return (written or names or ["show"])[-1]
 

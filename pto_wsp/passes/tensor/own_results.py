@@ -13,7 +13,7 @@ from dataclasses import replace
 from pto_wsp.ir import flow
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, substitute
-from pto_wsp.ir.tensor_function import Array, ArrayStep, ArrayView, Insert, Item, Make, Put, Statement, TensorFunction, arrays_defined
+from pto_wsp.ir.tensor_function import Array, ArrayStep, ArrayView, Insert, Item, Make, Put, Statement, TensorFunction
 from pto_wsp.ir.view import Pick
 from pto_wsp.passes.tensor.effects import fresh_ids, with_views
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
@@ -28,7 +28,7 @@ def own_results(planned: PlannedFunction, context: TensorContext) -> PlannedFunc
 def with_own_results(function: TensorFunction, of_state: bool = False) -> TensorFunction:
     """Return a function with results that are arrays of its body, each once; with `of_state`, those of another shape are state."""
     made = [item.leaf for item in function.body.items if isinstance(item, flow.Do)]
-    body = {array.id for leaf in made for array in arrays_defined(leaf)}
+    body = {array.id for leaf in made for array in leaf.defines}
     state = {leaf.array.id for leaf in made if isinstance(leaf, Make)}
     taken: set[int] = set()
     results: list[ArrayView] = []

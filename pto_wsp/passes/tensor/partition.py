@@ -21,20 +21,7 @@ from pto_wsp.ir import flow
 from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Binary, Const, Op, SymbolRef, print_scalar
-from pto_wsp.ir.tensor_function import (
-    Apply,
-    ArrayView,
-    Body,
-    BodyNote,
-    Item,
-    Make,
-    Put,
-    Show,
-    Statement,
-    TensorFunction,
-    arrays_defined,
-    views_read,
-)
+from pto_wsp.ir.tensor_function import Apply, ArrayView, Body, BodyNote, Item, Make, Put, Show, Statement, TensorFunction, elements_in
 from pto_wsp.ir.view import Permute
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
@@ -42,7 +29,7 @@ from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, Dim, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
-from pto_wsp.passes.tensor.effects import Effects, effects_of, elements_in, group_name, is_move, made_by, named_by, users_of, views_of
+from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, is_move, made_by, named_by, users_of
 from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
@@ -359,7 +346,7 @@ class _Partition:
         assert isinstance(item, flow.Do)
         statement = item.leaf
         axes = Axes(statements_of((item,)), frozenset(defined_by((item,))))
-        views = [*views_read(statement), *(ArrayView(array) for array in arrays_defined(statement))]
+        views = [*statement.reads, *(ArrayView(array) for array in statement.defines)]
         for view in views:
             for axis, extent in zip(axes.of_view(view), view.shape, strict=True):
                 if axis is not None and axes.roles(axis) and bound_of(axes, axis, self._bounds) is None:
@@ -414,7 +401,7 @@ def _has_many_tiles(group: KernelGroup) -> bool:
     """Tell whether a group uses more parts of tensors than a task has arguments."""
     if len(group.statements) <= MAX_ARGS // 4:       # three operands and a result each
         return False
-    views = {view for statement in group.statements for view in views_of(statement) if view.array.id not in group.local}
+    views = {view for statement in group.statements for view in statement.views if view.array.id not in group.local}
     return len(views) + len(group.outputs) > MAX_ARGS
 
 
@@ -450,8 +437,8 @@ def _axes_in(after: KernelGroup, before: KernelGroup) -> dict[Dim, Dim]:
     """Return the axes of a group mapped to the axes of a larger group that has all its statements."""
     found: dict[Dim, Dim] = {}
     for statement in before.statements:
-        pairs = [(before.axes.of_view(view), after.axes.of_view(view)) for view in views_of(statement)]
-        pairs += [(before.axes.of_array(array), after.axes.of_array(array)) for array in arrays_defined(statement)]
+        pairs = [(before.axes.of_view(view), after.axes.of_view(view)) for view in statement.views]
+        pairs += [(before.axes.of_array(array), after.axes.of_array(array)) for array in statement.defines]
         found.update((own, other) for axes, others in pairs for own, other in zip(axes, others, strict=True)
                      if own is not None and other is not None)
     return found

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.extents import same
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Item, Make, Put, Statement, TensorFunction, views_read
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Item, Make, Put, Statement, TensorFunction, elements_in
 from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
-from pto_wsp.passes.tensor.effects import elements_in, fresh_ids, scalars_of, with_views
+from pto_wsp.passes.tensor.effects import fresh_ids, with_views
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 
 
@@ -71,7 +71,7 @@ class _OrderedRows:
         used = [(at, leaf) for at, item in enumerate(items) for leaf in flow.leaves(item)]
         puts = [(at, leaf) for at, leaf in used if isinstance(leaf, Put) and leaf.target.array.id == state.id]
         last = max((at for at, _ in puts), default=-1)
-        early = any(at <= last and any(view.array.id == state.id for view in views_read(leaf)) for at, leaf in used)
+        early = any(at <= last and any(view.array.id == state.id for view in leaf.reads) for at, leaf in used)
         indices = {put.table.array.id if self._is_plain(put) and put.table is not None else -1 for _, put in puts}
         if last < 0 or early or len(indices) != 1 or -1 in indices:
             return None
@@ -119,5 +119,5 @@ def _read_by_element(function: TensorFunction) -> frozenset[int]:
     for item in flow.walk(function.body):
         found |= elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars)
         if isinstance(item, flow.Do):
-            found |= elements_in(scalars_of(item.leaf))
+            found |= item.leaf.elements
     return found

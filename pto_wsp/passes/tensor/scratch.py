@@ -12,8 +12,8 @@ from enum import Enum
 from typing import TypeAlias
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.tensor_function import Apply, Array, Body, Item, Make, Put, Show, TensorFunction, arrays_defined
-from pto_wsp.passes.tensor.effects import elements_in, group_name, made_by, scalars_of, views_of
+from pto_wsp.ir.tensor_function import Apply, Array, Body, Item, Make, Put, Show, TensorFunction, elements_in
+from pto_wsp.passes.tensor.effects import group_name, made_by
 from pto_wsp.values import dataclass
 
 
@@ -75,7 +75,7 @@ def plan_scratch(function: TensorFunction) -> Homes:
                 for used in _used(part.items):
                     users.setdefault(used, set()).add(id(part))
                 for leaf in (leaf for item in part.items for leaf in flow.leaves(item)):
-                    for array in arrays_defined(leaf):
+                    for array in leaf.defines:
                         (made if isinstance(leaf, Make) else defined)[array.id] = id(part)
             else:
                 for used in _used_around(part):
@@ -169,12 +169,12 @@ def _all_used(item: Item) -> Iterator[int]:
         if isinstance(inner, flow.Do):
             leaf = inner.leaf
             if isinstance(leaf, Apply | Put | Show):
-                yield from (view.array.id for view in views_of(leaf))
-            yield from elements_in(scalars_of(leaf))
+                yield from (view.array.id for view in leaf.views)
+            yield from leaf.elements
 
 
 def _used_around(item: Item) -> Iterator[int]:
     """Yield the ids of arrays of which a loop or a choice of tasks, or the extents of state, read elements."""
     yield from elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars)
     if isinstance(item, flow.Do):
-        yield from elements_in(scalars_of(item.leaf))
+        yield from item.leaf.elements

@@ -41,19 +41,10 @@ from pto_wsp.ir.tensor_function import (
     Statement,
     TensorFunction,
     TileCut,
+    elements_in,
 )
 from pto_wsp.ir.view import Cut, Permute, Pick
-from pto_wsp.passes.tensor.effects import (
-    Effects,
-    effects_of,
-    elements_in,
-    fresh_ids,
-    group_name,
-    made_by,
-    scalars_of,
-    views_of,
-    with_views,
-)
+from pto_wsp.passes.tensor.effects import Effects, effects_of, fresh_ids, group_name, made_by, with_views
 from pto_wsp.passes.tensor.group_costs import planned_extent
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import substituted
@@ -282,14 +273,14 @@ def _uses_of(function: TensorFunction) -> dict[int, int]:
     for item in flow.walk(function.body):
         ids = list(elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars))
         if isinstance(item, flow.Do):
-            ids += [*(view.array.id for view in views_of(item.leaf)), *elements_in(scalars_of(item.leaf))]
+            ids += [*(view.array.id for view in item.leaf.views), *item.leaf.elements]
         for one in ids:
             found[one] = found.get(one, 0) + 1
     return found
 
 
 def _count(item: Item, array: int) -> int:
-    return sum(view.array.id == array for leaf in flow.leaves(item) for view in views_of(leaf))
+    return sum(view.array.id == array for leaf in flow.leaves(item) for view in leaf.views)
 
 
 def _span_of(nest: _Nest) -> Span:
@@ -335,9 +326,9 @@ def _blocks_along(array: Array, dim: int, users: set[int], nests: Mapping[int, _
         nest = nests[place]
         variables = [loop.var for loop in nest.loops]
         for leaf in flow.leaves(nest.item):
-            if array.id in elements_in(scalars_of(leaf)):
+            if array.id in leaf.elements:
                 return f"`{nest.name}` reads single elements of it as numbers"
-            for view in views_of(leaf):
+            for view in leaf.views:
                 if view.array.id != array.id:
                     continue
                 block = None if _is_scattered(leaf, view) else _block_of(view, dim, variables)
@@ -386,9 +377,9 @@ def _why_not(group: _Shared, effects_by_place: Sequence[Effects], nests: Mapping
 
 def _in_same_blocks(array: int, places: Sequence[int], group: _Shared, nests: Mapping[int, _Nest]) -> bool:
     """Tell whether nests take an array by the blocks of the group's loop, along one dimension."""
-    views = [(place, leaf, view) for place in places for leaf in flow.leaves(nests[place].item) for view in views_of(leaf)
+    views = [(place, leaf, view) for place in places for leaf in flow.leaves(nests[place].item) for view in leaf.views
              if view.array.id == array]
-    if any(array in elements_in(scalars_of(leaf)) for place in places for leaf in flow.leaves(nests[place].item)):
+    if any(array in leaf.elements for place in places for leaf in flow.leaves(nests[place].item)):
         return False
     if any(_is_scattered(leaf, view) for _, leaf, view in views):
         return False

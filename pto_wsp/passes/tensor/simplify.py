@@ -21,7 +21,7 @@ from pto_wsp.ir.scalar import Const, Element, Scalar
 from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.tensors import FULL, entry_of
 from pto_wsp.ops.traits import Side
-from pto_wsp.passes.tensor.effects import arrays_written, elements_in, scalars_of, views_of, with_views
+from pto_wsp.passes.tensor.effects import arrays_written, with_views
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.passes.tensor.view_steps import composed
@@ -44,9 +44,9 @@ def verify_after_simplify(planned: PlannedFunction) -> None:
     """No value is unread, and no view has steps that come to fewer."""
     function, read = planned.function, live_arrays(planned.function)
     for statement in flow.leaves(function.body):
-        for array in t.arrays_defined(statement):
-            assert any(made.id in read for made in t.arrays_defined(statement)), f"`{array.name}` is not read"
-        for view in views_of(statement):
+        for array in statement.defines:
+            assert any(made.id in read for made in statement.defines), f"`{array.name}` is not read"
+        for view in statement.views:
             assert composed(view) == view, f"`{view.array.name}` has a longer view than it needs: {view.steps}"
 
 
@@ -144,8 +144,8 @@ def _merged(function: t.TensorFunction) -> t.TensorFunction:
     """Return a function in which an operation that repeats another one is read from there."""
     written = frozenset(leaf.target.array.id for leaf in flow.leaves(function.body) if isinstance(leaf, t.Put))
     scalars = [one for item in flow.walk(function.body) for evaluation in flow.evaluations(item) for one in evaluation.scalars]
-    scalars += [one for leaf in flow.leaves(function.body) for one in scalars_of(leaf)]
-    values = _Values(changing=written, elements=elements_in(scalars))
+    scalars += [one for leaf in flow.leaves(function.body) for one in leaf.scalars]
+    values = _Values(changing=written, elements=t.elements_in(scalars))
     body = _merged_body(function.body, values)
     return replace(function, body=body, results=tuple(_read(view, values) for view in function.results))
 
@@ -188,7 +188,7 @@ def _merged_statement(statement: t.Statement, values: _Values) -> t.Statement | 
     if same_as is not None:
         values.known[statement.results[0].id] = same_as
         return None
-    read = {view.array.id for view in t.views_read(statement)} | elements_in(scalars_of(statement))
+    read = {view.array.id for view in statement.reads} | statement.elements
     types = tuple((array.dtype, array.contracts) for array in statement.results)
     shapes = tuple(array.shape for array in statement.results)
     key: Key = (statement.op, tuple((type(one), one, _exact(one)) for one in statement.operands), repr(statement.attrs), statement.group,
@@ -223,7 +223,7 @@ def _number(node: Scalar, values: _Values) -> Scalar:
             if not found.steps:
                 return Element(found.array.ref, tuple(_number(at, values) for at in inner.index))
         return None
-    return s.substitute(node, change) if elements_in((node,)) & values.known.keys() else node
+    return s.substitute(node, change) if t.elements_in((node,)) & values.known.keys() else node
 
 
 def _reading(statement: t.Statement, values: _Values) -> t.Statement:
@@ -258,7 +258,7 @@ def _unchanged(statement: t.Apply, values: _Values) -> t.ArrayView | None:
     for place, side in ((0, Side.RIGHT), (1, Side.LEFT)):
         x, number = statement.operands[place], statement.operands[1 - place]
         if isinstance(x, t.ArrayView) and isinstance(number, Const) and not isinstance(number.value, bool) \
-                and not values.changing & {x.array.id, *elements_in(_step_scalars(x))} \
+                and not values.changing & {x.array.id, *t.elements_in(x.scalars)} \
                 and (not x.steps or statement.results[0].id not in values.elements) and x.shape == statement.results[0].shape \
                 and x.dtype is statement.results[0].dtype and entry.is_neutral(number.value, x.dtype, side):
             return x
@@ -269,14 +269,14 @@ def _unchanged(statement: t.Apply, values: _Values) -> t.ArrayView | None:
 def live_arrays(function: t.TensorFunction) -> frozenset[int]:
     """Return the ids of the arrays that results, InOut parameters, prints, bounds or conditions depend on."""
     live = {view.array.id for view in function.results} | {param.array.id for param in function.params if param.written}
-    live |= elements_in(one for view in function.results for one in _step_scalars(view))
+    live |= t.elements_in(one for view in function.results for one in view.scalars)
     needs: list[tuple[frozenset[int], frozenset[int]]] = []      # what makes or writes an array, and what it reads
 
     def visit(item: t.Item, around: frozenset[int]) -> None:
-        bounds = elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars)
+        bounds = t.elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars)
         if isinstance(item, flow.Do):
-            read = frozenset(view.array.id for view in t.views_read(item.leaf)) | elements_in(scalars_of(item.leaf)) | around
-            made = frozenset(array.id for array in t.arrays_defined(item.leaf))
+            read = frozenset(view.array.id for view in item.leaf.reads) | item.leaf.elements | around
+            made = frozenset(array.id for array in item.leaf.defines)
             if isinstance(item.leaf, t.Put):
                 made |= {item.leaf.target.array.id}
             if isinstance(item.leaf, t.Show):
@@ -294,10 +294,6 @@ def live_arrays(function: t.TensorFunction) -> frozenset[int]:
         live |= more
 
 
-def _step_scalars(view: t.ArrayView) -> list[Scalar]:
-    return scalars_of(t.Show("", view))
-
-
 def _kept(body: t.Body, read: frozenset[int]) -> t.Body:
     """Return a body without statements whose results nothing reads, and without loops and choices that become empty."""
     items: list[t.Item] = []
@@ -305,7 +301,7 @@ def _kept(body: t.Body, read: frozenset[int]) -> t.Body:
         match item:
             case flow.Do(t.Put(target)) if target.array.id not in read:
                 continue
-            case flow.Do(t.Apply() | t.Make() as leaf) if not any(array.id in read for array in t.arrays_defined(leaf)):
+            case flow.Do(t.Apply() | t.Make() as leaf) if not any(array.id in read for array in leaf.defines):
                 continue
             case flow.Loop(body=inside):
                 kept = _kept(inside, read)

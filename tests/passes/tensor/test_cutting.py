@@ -255,7 +255,7 @@ def test_an_entry_by_hand_changes_the_tasks_and_not_the_numbers(key: str) -> Non
 def test_falling_sizes_leave_no_short_tile() -> None:
     made = cut(in_place()[0], hand={"tiles": {"out": {"t": 16}}, "tails": {"t": (16, 4, 1)}})
     assert loops(made) == ["t_i", "t_i", "t_i"]
-    views = [view for statement in flow.leaves(made.function.body) for view in t.views_read(statement)]
+    views = [view for statement in flow.leaves(made.function.body) for view in statement.reads]
     assert not any(isinstance(step, t.TileCut) for view in views for step in view.steps)
 
 
