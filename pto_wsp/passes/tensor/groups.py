@@ -8,7 +8,6 @@ has the axis is computed step by step, and sums are carried from step to step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const
@@ -68,52 +67,30 @@ class GroupFacts:
     bounds: Mapping[str, int]
     again: frozenset[str] = frozenset()
     whole_values: bool = False
-    _statements: dict[int, StatementFacts] = field(default_factory=dict, compare=False, repr=False)      # by Python id, kept alive inside
-
-    def of(self, statement: Statement) -> StatementFacts:
-        """Return the facts of a statement. They are kept: a statement is tried in several groups."""
-        known = self._statements.get(id(statement))
-        if known is None:
-            written = (statement.target,) if isinstance(statement, Put) else ()
-            known = self._statements[id(statement)] = StatementFacts(
-                statement, tuple(statement.reads), statement.defines, written, statement.elements)
-        return known
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StatementFacts:
-    """The facts of one statement. `reads`, `writes`: views; `makes`: arrays; `elements`: ids of arrays whose elements its scalars are."""
-
-    statement: Statement
-    reads: tuple[ArrayView, ...]
-    makes: tuple[Array, ...]
-    writes: tuple[ArrayView, ...]
-    elements: frozenset[int]
-
-
-def group_of(items: Sequence[Item], facts: GroupFacts) -> KernelGroup | None:
-    """Return the group that items form; None if they cannot share a kernel."""
+def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None = None) -> KernelGroup | None:
+    """Return the group that items form; None if they cannot share a kernel. `start`: the group of the first items, if known."""
     users, bounds = facts.users, facts.bounds
     statements = tuple(statements_of(items))
     if any(map(is_move, statements)):
         return None
     own = frozenset(map(id, statements))
-    found = [facts.of(statement) for statement in statements]
-    defined = {array.id: array for one in found for array in one.makes}
+    defined = {array.id: array for one in statements for array in one.defines}
     values = {array.id for statement in statements if isinstance(statement, Apply) for array in statement.results}
     inside = frozenset(one for one in defined if one in values or users.get(one, frozenset()) <= own)
     outputs = tuple(array for one, array in defined.items() if one in values and not users.get(one, frozenset()) <= own)
-    if not _may_share(items, found, inside) or (facts.whole_values and any(map(_takes_columns, _views_of(statements, inside)))):
+    if not _may_share(items, statements, inside) or (facts.whole_values and any(map(_takes_columns, _views_of(statements, inside)))):
         return None
     try:
-        axes = Axes(statements, inside)
+        axes = Axes(statements, inside, None if start is None else start.axes)
         puts = [statement for statement in statements if isinstance(statement, Put) and statement.target.array.id not in inside]
         results = [*(axes.of_array(array) for array in outputs), *(_written(axes, put) for put in puts),
                    *(axes.of_view(statement.value) for statement in statements if isinstance(statement, Show))]
-        every = _all_axes(axes, found)
+        every = _all_axes(axes, statements)
     except Crooked:
         return None
-    if _turned_on_itself(axes, found):
+    if _turned_on_itself(axes, statements):
         return None
     free = {axis for axis in every if not axes.roles(axis) & {AxisRole.SUMMED, AxisRole.WHOLE}}
     if not results:
@@ -171,9 +148,8 @@ def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
     return True
 
 
-def _may_share(items: Sequence[Item], found: Sequence[StatementFacts], inside: frozenset[int]) -> bool:
+def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: frozenset[int]) -> bool:
     """Tell whether memory is read and written in one way only, and nothing stands there that needs a task of its own."""
-    statements = [one.statement for one in found]
     if any(_is_rows_of(statement) for statement in statements) and len(statements) > 1:
         return False
     if any(isinstance(one, Put) and one.table is not None and one.target.array.id in inside for one in statements):
@@ -186,12 +162,12 @@ def _may_share(items: Sequence[Item], found: Sequence[StatementFacts], inside: f
         if alone or written.setdefault(statement.target.array.id, statement.target) != statement.target:
             return False
     through = {one.target.array.id for one in statements if isinstance(one, Put) and one.table is not None} - inside
-    for one in found:
-        statement = one.statement
+    for statement in statements:
         added = statement.target if isinstance(statement, Put) and statement.add else None      # read where it is written, in one step
-        if written and any(view.array.id in through or view != written.get(view.array.id, view) for view in one.reads if view is not added):
+        if written and any(view.array.id in through or view != written.get(view.array.id, view)
+                           for view in statement.reads if view is not added):
             return False
-        if one.elements and one.elements & (written.keys() | inside):
+        if statement.elements and statement.elements & (written.keys() | inside):
             return False
         if isinstance(statement, Make) and statement.array.id not in inside:
             return False
@@ -242,26 +218,25 @@ def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
     return True
 
 
-def _turned_on_itself(axes: Axes, statements: Iterable[StatementFacts]) -> bool:
+def _turned_on_itself(axes: Axes, statements: Iterable[Statement]) -> bool:
     """Tell whether one axis is two dimensions of a value, as in `n[:, None] < n`: its tiles would be blocks on the diagonal only."""
     for one in statements:
-        for found in (*map(axes.of_view, one.reads), *map(axes.of_array, one.makes), *map(axes.of_view, one.writes)):
+        for found in (*map(axes.of_view, one.views), *map(axes.of_array, one.defines)):
             if len(found) > 1 and len(set(found)) < len(found) - max(0, found.count(None) - 1):
                 return True
     return False
 
 
-def _all_axes(axes: Axes, found: Sequence[StatementFacts]) -> tuple[Dim, ...]:
+def _all_axes(axes: Axes, statements: Sequence[Statement]) -> tuple[Dim, ...]:
     every: list[Dim | None] = []
-    statements = [one.statement for one in found]
-    for one in found:
+    for one in statements:
         for view in one.reads:
             every.extend(axes.of_view(view))
-        if isinstance(one.statement, Put):
-            every.extend(_written(axes, one.statement))
-            if one.statement.table is not None:
-                every.extend(axes.of_view(one.statement.table))
-        for array in one.makes:
+        if isinstance(one, Put):
+            every.extend(_written(axes, one))
+            if one.table is not None:
+                every.extend(axes.of_view(one.table))
+        for array in one.defines:
             every.extend(axes.of_array(array))
     through = {axes.of_view(statement.target)[0] for statement in statements if isinstance(statement, Put) and statement.table is not None}
     rows = {axes.of_view(view)[0] for statement in statements if isinstance(statement, Apply) and statement.op == TAKE

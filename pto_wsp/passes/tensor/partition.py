@@ -211,7 +211,7 @@ class _Partition:
         for joined in _producers(parts, effects, asked):
             together = [part for index, part in enumerate(parts) if index in joined]
             both = [*(one for part in together for one in part.items), *makes, *items]
-            group = group_of(both, self._facts)
+            group = group_of(both, self._facts, together[0].group)
             if group is None and asked and all(part.asked == asked for part in together):
                 self._apart.setdefault(asked, items)
             if group is None or any(part.asked != asked for part in together):
@@ -345,7 +345,7 @@ class _Partition:
         """Raise the error of a statement that no kernel can compute: an axis that must be whole has no bound."""
         assert isinstance(item, flow.Do)
         statement = item.leaf
-        axes = Axes(statements_of((item,)), frozenset(defined_by((item,))))
+        axes = Axes((item.leaf,), frozenset(defined_by((item,))))
         views = [*statement.reads, *(ArrayView(array) for array in statement.defines)]
         for view in views:
             for axis, extent in zip(axes.of_view(view), view.shape, strict=True):
