@@ -387,5 +387,11 @@ def rewrite(body: Sequence[Leaf, Note, Channel, Event, Tensor],
 
 def rewrite_leaves(body: Sequence[Leaf, Note, Channel, Event, Tensor],
                    change: Callable[[Leaf], Leaf]) -> Sequence[Leaf, Note, Channel, Event, Tensor]:
-    """Return a sequence with `change` applied to every leaf, in program order."""
-    return rewrite(body, lambda item: Do(change(item.leaf)) if isinstance(item, Do) else item)
+    """Return a sequence with `change` applied to every leaf, in program order; an item whose leaf stays is the same object."""
+    def changed(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> Flow[Leaf, Note, Channel, Event, Tensor]:
+        if not isinstance(item, Do):
+            return item
+        leaf = change(item.leaf)
+        return item if leaf is item.leaf else Do(leaf)
+
+    return rewrite(body, changed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import count
+from operator import is_
 
 from pto_wsp.ir import flow, scalar
 from pto_wsp.ir.scalar import Scalar, Var
@@ -95,15 +96,18 @@ def is_move(statement: Statement) -> bool:
 
 
 def with_views(statement: Statement, change: Callable[[ArrayView], ArrayView]) -> Statement:
-    """Return a statement with `change` applied to each view that it reads or writes."""
+    """Return a statement with `change` applied to each view that it reads or writes; the same object, if no view changes."""
     match statement:
         case Apply(_, operands):
-            return replace(statement, operands=tuple(change(one) if isinstance(one, ArrayView) else one for one in operands))
+            read = tuple([change(one) if isinstance(one, ArrayView) else one for one in operands])
+            return statement if all(map(is_, read, operands)) else replace(statement, operands=read)
         case Put(target, value, table):
-            return replace(statement, target=change(target), value=change(value) if isinstance(value, ArrayView) else value,
-                           table=None if table is None else change(table))
+            fields = change(target), change(value) if isinstance(value, ArrayView) else value, None if table is None else change(table)
+            same = all(map(is_, fields, (target, value, table)))
+            return statement if same else replace(statement, target=fields[0], value=fields[1], table=fields[2])
         case Show(_, value):
-            return replace(statement, value=change(value))
+            shown = change(value)
+            return statement if shown is value else replace(statement, value=shown)
         case Make():
             return statement
 

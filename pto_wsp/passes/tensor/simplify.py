@@ -157,7 +157,7 @@ def _merged_body(body: t.Body, values: _Values) -> t.Body:
             case flow.Do(statement):
                 kept = _merged_statement(statement, values)
                 if kept is not None:
-                    items.append(flow.Do(kept))
+                    items.append(item if kept is statement else flow.Do(kept))
             case flow.Loop():
                 changed = arrays_written(item)
                 values.write(changed)       # by an iteration before

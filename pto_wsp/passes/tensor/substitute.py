@@ -65,21 +65,26 @@ def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: boo
                 same = all(map(is_, read, operands)) and all(map(is_, made, results))
                 return one if same else replace(one, operands=read, results=made)
             case Make():
-                return replace(one, array=array(one.array))
+                state = array(one.array)
+                return one if state is one.array else replace(one, array=state)
             case Put(target, value, table):
-                return replace(one, target=view(target), value=operand(value), table=None if table is None else view(table))
+                changed = replace(one, target=view(target), value=operand(value), table=None if table is None else view(table))
+                same = changed.target is target and changed.value is value and changed.table is table
+                return one if same else changed
             case Show():
-                return replace(one, value=view(one.value))
+                shown = view(one.value)
+                return one if shown is one.value else replace(one, value=shown)
 
     def item(one: Item) -> Item:
         match one:
             case flow.Do(leaf):
-                return flow.Do(statement(leaf))
+                changed = statement(leaf)
+                return one if changed is leaf else flow.Do(changed)
             case flow.Loop():
                 return flow.with_bodies(replace(one, start=change(one.start), stop=change(one.stop), step=change(one.step)), inside)
             case flow.Choice(branches):
-                changed = replace(one, branches=tuple(replace(branch, condition=change(branch.condition)) for branch in branches))
-                return flow.with_bodies(changed, inside)
+                sides = tuple(replace(branch, condition=change(branch.condition)) for branch in branches)
+                return flow.with_bodies(replace(one, branches=sides), inside)
             case _:
                 return one
 

@@ -7,6 +7,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pto_wsp.ir.extents import same, simplified
 from pto_wsp.ir.scalar import Const, Scalar, add, mul
@@ -16,11 +17,16 @@ from pto_wsp.passes.tensor.substitute import with_step_scalars
 
 
 def composed(view: ArrayView) -> ArrayView:
-    """Return the same part of the array by as few steps as the rules below find."""
+    """Return the same part of the array by as few steps as the rules below find: the same object, if these are its steps."""
+    return _composed(view) if view.steps else view
+
+
+@lru_cache(maxsize=4096)      # a view is asked for in each round of `simplify`, and by its check
+def _composed(view: ArrayView) -> ArrayView:
     steps: list[ArrayStep] = []
     for step in view.steps:
         _append(view, steps, with_step_scalars(step, simplified))
-    return ArrayView(view.array, tuple(steps))
+    return view if steps == list(view.steps) else ArrayView(view.array, tuple(steps))
 
 
 def _append(view: ArrayView, steps: list[ArrayStep], step: ArrayStep) -> None:
