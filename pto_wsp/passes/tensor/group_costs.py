@@ -71,21 +71,29 @@ def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim |
     """Return the plan's entry about a group or one of its axes, under the name of the group or of a value that the group computes."""
     if all(entry.key != key for entry in plan.entries):
         return None
+    also = _known_as(name, group, axis)
+    if axis is None:
+        return plan.said(key, name, "", also)
+    summed = [one for one in group.whole if AxisRole.SUMMED in group.axes.roles(one)]
+    if key == "inner" and summed == [axis]:
+        also = (*also, (name, "k"), *((value, "k") for value, _ in _known_as(name, group, None)))
+    return plan.said(key, name, axis_names(group)[axis], also)
+
+
+@lru_cache(maxsize=512)      # a group is asked about its axes by many keys
+def _known_as(name: str, group: KernelGroup, axis: Dim | None) -> tuple[tuple[str, str], ...]:
+    """Return what a plan may call an axis of a group, as (value, dimension), or the group itself: its values, without a dimension."""
     written = [statement.target.array for statement in group.statements if isinstance(statement, Put)]
     arrays = [*group.outputs, *written, *(array for one in group.statements if isinstance(one, Apply) for array in one.results)]
     if axis is None:
-        return plan.said(key, name, "", [(array.name, "") for array in arrays])
+        return tuple([(array.name, "") for array in arrays])
     also = [(array.name, _axis_key(array, k)) for array in arrays for k, one in enumerate(_axes_of(group, array)) if one == axis]
     for statement in group.statements:
         for view in statement.reads:
             if view.array.id not in group.local and not view.steps:
                 also.extend((group_value, f"{view.array.name}:{k}") for k, one in enumerate(group.axes.of_view(view)) if one == axis
                             for group_value in (name, *(array.name for array in arrays)))
-    own = axis_names(group)[axis]
-    summed = [one for one in group.whole if AxisRole.SUMMED in group.axes.roles(one)]
-    if key == "inner" and summed == [axis]:
-        also.extend((one, "k") for one in (name, *(array.name for array in arrays)))
-    return plan.said(key, name, own, also)
+    return tuple(also)
 
 
 def _axes_of(group: KernelGroup, array: Array) -> tuple[Dim | None, ...]:
@@ -145,6 +153,8 @@ def _has_tiles(group: KernelGroup, several: frozenset[Dim | None], walked: Dim |
     views |= {one.target for one in group.statements if isinstance(one, Put) and one.target.array.id not in group.local}
     bounds = {extent.name: 2 for axis in several if axis is not None and isinstance(extent := group.axes.extent(axis), SymbolRef)}
     for view in views:
+        if len(view.shape) <= 2 and not view.steps:
+            continue      # rows and columns of a matrix
         steps: list[ArrayStep] = []
         step: Var | None = None
         for dim, axis in enumerate(group.axes.of_view(view)):
