@@ -11,7 +11,6 @@ the result), or *whole* (sort, a constant slice: no tile of it means anything al
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
@@ -23,7 +22,6 @@ from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, Ro
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
 from pto_wsp.passes.tensor.flatten import may_be_given, split_into
-from pto_wsp.values import dataclass
 
 Dim: TypeAlias = tuple[object, ...]     # a dimension: ("array", id, k) of an array of the group, ("view", n, k) of the n-th view it reads
 
@@ -50,46 +48,26 @@ def _is_one(extent: Scalar) -> bool:
     return isinstance(extent, Const) and extent.value == 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Relations:
-    """What the statements of a group say about dimensions: which are joined, and what operations ask of each class.
-
-    `numbers`: of views in dimensions: a number is compared faster. `dims_of`: by the Python id of a view, which is kept alive beside.
-    """
-
-    parent: dict[Dim, Dim] = field(default_factory=dict)
-    roles: dict[Dim, set[AxisRole]] = field(default_factory=dict)
-    extents: dict[Dim, Scalar] = field(default_factory=dict)
-    numbers: dict[ArrayView, int] = field(default_factory=dict)
-    dims_of: dict[int, tuple[ArrayView, list[Dim]]] = field(default_factory=dict)
-
-
 class Axes:
     """The axes of a group of statements. `local`: the arrays that exist in its kernel alone.
 
-    `start`: the axes of a group whose statements stand first among these; its relations are taken over.
+    `start`: the axes of a group whose statements stand first among these. What these say of dimensions is taken over.
     """
 
     def __init__(self, statements: Sequence[Statement], local: frozenset[int], start: Axes | None = None) -> None:
         self.local = local
-        self._joined = False
-        self._found: dict[int, tuple[ArrayView | Array, tuple[Dim | None, ...]]] = {}      # as `_dims_of`, once all dimensions are joined
-        if start is None or any(view.array.id in local for view in start._numbers):      # one of these was memory, and is a value now
-            start = None
-        self._take(_Relations() if start is None else start._related)
-        for statement in statements if start is None else statements[start._n_statements:]:
-            self._relate(statement)
         self._n_statements = len(statements)
-        self._related = _Relations(self._parent, self._roles, self._extents, self._numbers, self._dims_of)
-        self._take(self._related)      # questions name more dimensions, and make ways to roots shorter
+        self._parent: dict[Dim, Dim] = {} if start is None else dict(start._parent)
+        self._roles: dict[Dim, set[AxisRole]] = {} if start is None else {axis: set(roles) for axis, roles in start._roles.items()}
+        self._extents: dict[Dim, Scalar] = {} if start is None else dict(start._extents)
+        self._numbers: dict[ArrayView, int] = {} if start is None else dict(start._numbers)     # a number is compared faster than a view
+        # by the Python id of a view, which is kept alive beside
+        self._dims_of: dict[int, tuple[ArrayView, list[Dim]]] = {} if start is None else dict(start._dims_of)
+        self._joined = False
+        self._found: dict[int, tuple[ArrayView | Array, tuple[Dim | None, ...]]] = {}      # likewise, once all dimensions are joined
+        for statement in statements[0 if start is None else start._n_statements:]:
+            self._relate(statement)
         self._joined = True
-
-    def _take(self, known: _Relations) -> None:
-        self._parent = dict(known.parent)
-        self._roles = {axis: set(roles) for axis, roles in known.roles.items()}
-        self._extents = dict(known.extents)
-        self._numbers = dict(known.numbers)
-        self._dims_of = dict(known.dims_of)
 
     # -- questions -----------------------------------------------------------------------------------------------------
     def of_array(self, array: Array) -> tuple[Dim | None, ...]:
