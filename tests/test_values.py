@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from pto_wsp.values import ReadLater
+from pto_wsp.values import Derived, ReadLater
 from pto_wsp.values import dataclass as ours
 
 
@@ -235,3 +235,27 @@ def test_what_reading_raises_is_raised_each_time() -> None:
     for _ in range(2):
         with pytest.raises(KeyError):
             value.b  # noqa: B018 - it raises
+
+
+class _Sum(Derived):
+    __slots__ = ("total",)
+    total: int
+
+
+@ours(frozen=True, slots=True)
+class _Terms(_Sum):
+    terms: tuple[int, ...]
+    found: list[int] = field(default_factory=list, compare=False)
+
+    def _find_total(self) -> int:
+        self.found.append(sum(self.terms))
+        return self.found[-1]
+
+
+def test_what_follows_from_fields_is_found_once() -> None:
+    value = _Terms((1, 2))
+    assert not value.found and value.total == value.total == 3 and value.found == [3]
+    assert replace(value, terms=(4, 5)).total == 9 and pickle.loads(pickle.dumps(value)) == value == _Terms((1, 2))
+    assert pickle.loads(pickle.dumps(value)).total == 3
+    with pytest.raises(AttributeError, match="has no attribute 'mean'"):
+        value.mean  # type: ignore[attr-defined]  # noqa: B018 - it raises
