@@ -150,7 +150,7 @@ def check_value(key: str, name: str, axis: str, value: object) -> PlanValue:
 
 def _read(key: str, said: object) -> Iterator[PlanEntry]:
     if key == "allow" and isinstance(said, Sequence) and not isinstance(said, Mapping):
-        yield _entry(key, "", "", (said,) if isinstance(said, str) else said)
+        yield _entry(key, "", "", (said,) if isinstance(said, str) else said or None)
         return
     if not isinstance(said, Mapping):
         raise PlanEntryError(f"{key} takes a dict", here(), expected=_EXAMPLES[key], found=shortened(printable(repr(said))))

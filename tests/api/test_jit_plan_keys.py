@@ -92,3 +92,8 @@ def test_an_entry_changes_the_emitted_workload_and_no_meaning(key: str) -> None:
     found, usual = np.asarray(f(*arrays, plan=after)), np.asarray(f(*arrays, plan=before))
     np.testing.assert_allclose(found, usual, rtol=1e-4, atol=1e-4)
     assert math.isfinite(float(np.sum(found)))
+
+
+def test_rewrites_are_taken_back() -> None:
+    plan = attend.plan()
+    assert plan.but(allow=("online_softmax",)).but(allow=()) == plan
