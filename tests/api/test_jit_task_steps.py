@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Tensor, jit, tt
+from pto_wsp import DType, InOut, PtoError, Tensor, jit, tt
 
 F32 = DType.F32
 RNG = np.random.default_rng(5)
@@ -29,6 +29,13 @@ def numbered(x: Tensor["t", 48, F32]):
 @jit
 def fixed(x: Tensor[64, 48, F32]):
     return x * 2
+
+
+@jit
+def blocks_in_order(x: Tensor["t", 48, F32], w: Tensor[48, 8, F32], state: InOut[Tensor[8, 8, F32]]):
+    y = x @ w
+    for i in tt.loop(x.shape[0] // 8):
+        state[:] = state * 0.5 + y[i * 8:i * 8 + 8]
 
 
 GROUPS = {"groups": {"normed": ("normed.mul", "normed.mean", "normed.add", "normed.sqrt", "normed"), "out": ("out",)},
@@ -89,3 +96,16 @@ def test_the_operand_that_stays_is_loaded_once_for_all_turns() -> None:
     costs = {stay: plan.but(inner={"out": {"m": 16, "n": 8, "stay": stay}}).costs for stay in ("left", "right")}
     found = {stay: next(cost.cycles for cost in costs[stay] if cost.name == "out") for stay in costs}
     assert found["left"] != found["right"]
+
+
+def test_a_loop_in_order_is_none_to_share() -> None:
+    """Blocks of `y` are made in any order; the state takes them in order."""
+    f = blocks_in_order.using(target="interp")
+    plan = f.plan(arch="ascend_910b").but(tiles={"y": {"t": 8}})
+    assert "P.seq(t // 8)" in f.lower(plan).source()
+    found, wanted = np.ones((8, 8), np.float32), np.ones((8, 8), np.float32)
+    f(X, W[:, :8], found, plan=plan)
+    f.python(X, W[:, :8], wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    with pytest.raises(PtoError, match="J303"):
+        plan.but(keep={"y": "task"})
