@@ -24,10 +24,11 @@ PTO_MATMUL_INLINE void PTO_MM(add_word)(PTO_MM(sums) *sum, const PTO_MM_WORD *lo
     }
 }
 
-/* h rows x w vectors of c = a[h][words] b[words][w vectors], from `start` (w vectors for every row) where that is given. */
+/* h rows x w vectors of c = a[h][words] b[words][w vectors], from `start` (w vectors for every row) where that is given. Lines of `lists` are
+   fetched on the way. */
 PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
-                                     int64_t ldb, int64_t words, const PTO_MM_SUM *start, int add, pto_fetch_lines lines,
-                                     int h, int w)
+                                     int64_t ldb, int64_t words, const PTO_MM_SUM *start, int add, const pto_fetch_lines *lists,
+                                     int64_t n_lists, int h, int w)
 {
     PTO_MM(sums) sum[24];
 #pragma GCC unroll 24
@@ -36,19 +37,25 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
             sum[i] = *(const PTO_MM(sums_at) *)(start + i % w * PTO_MM_LANES);
         else
             sum[i] = (PTO_MM(sums)){0};
-    /* The bases and steps are hidden from the compiler, which would keep a register a row, and move them around. */
+    /* The bases and steps are hidden from the compiler, which would keep a register a row, and move them around; a copy of ldb for each loop,
+       which it would else load in each turn, on a port that multiplies. */
     const PTO_MM_WORD *low = a, *high = h > 6 ? a + 6 * lda : a;
     int64_t three = 3 * lda, five = 5 * lda;
     __asm__("" : "+r"(three), "+r"(five));
-    int64_t p = 0;
-    for (; p < lines.n; ++p, ++low, ++high) {
-        pto_fetch_line(&lines);
-        __asm__("" : "+r"(low), "+r"(high));
-        PTO_MM(add_word)(sum, low, high, lda, three, five, b + p * ldb, h, w);
+    for (; n_lists > 0 && words > 0; --n_lists, ++lists) {
+        pto_fetch_lines lines = *lists;
+        int64_t n = PTO_MM_LEAST(lines.n, words), step = ldb;
+        __asm__("" : "+r"(step));
+        for (words -= n; n > 0; --n, ++low, ++high, b += step) {
+            pto_fetch_line(&lines);
+            __asm__("" : "+r"(low), "+r"(high));
+            PTO_MM(add_word)(sum, low, high, lda, three, five, b, h, w);
+        }
     }
-    for (; p < words; ++p, ++low, ++high) {
+    __asm__("" : "+r"(ldb));
+    for (; words > 0; --words, ++low, ++high, b += ldb) {
         __asm__("" : "+r"(low), "+r"(high));
-        PTO_MM(add_word)(sum, low, high, lda, three, five, b + p * ldb, h, w);
+        PTO_MM(add_word)(sum, low, high, lda, three, five, b, h, w);
     }
 #pragma GCC unroll 12
     for (int i = 0; i < h; ++i)
@@ -63,14 +70,13 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
 
 #define PTO_MM_ROWS_(h)                                                                                              \
     for (; r + h <= m; r += h) {                                                                                     \
-        pto_fetch_lines lines = {0};                                                                                 \
-        if (ahead && (ahead->k > 0 || ahead->n_rows > 0)) {                                                          \
-            PTO_MM(pack_ahead)(ahead, words);                                                                        \
-            lines = ahead->lines, ahead->lines.n = 0;                                                                \
-        }                                                                                                            \
-        if (lines.n == 0 && add && ldc * (int64_t)sizeof *c >= 2048)   /* rows of c that no prefetcher finds */        \
-            lines = pto_fetch_pairs(c + r * ldc, 64, ldc * (int64_t)sizeof *c, PTO_MM_LEAST(2 * h, words));          \
-        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, lines, h, 2);                   \
+        pto_fetch_lines lists[3]; /* a, b, c */                                                                                   \
+        int64_t n_lists = 0;                                                                                          \
+        if (ahead && (ahead->k > 0 || ahead->n_rows > 0))                                                             \
+            n_lists = PTO_MM(pack_ahead)(ahead, words, lists);                                                        \
+        if (add && ldc * (int64_t)sizeof *c >= 2048)   /* rows of c that no prefetcher finds */                       \
+            lists[n_lists++] = pto_fetch_pairs(c + r * ldc, 64, ldc * (int64_t)sizeof *c, 2 * h);                     \
+        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, lists, n_lists, h, 2);           \
     }
 
 /* Two vectors of every row of c. `ahead`: what to pack meanwhile, or null. */
@@ -92,7 +98,7 @@ PTO_MATMUL_FUNCTION void PTO_MM(panel)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_
 #ifdef PTO_MM_FEW_ROWS
 #define PTO_MM_WIDE_ROWS_(h, w)                                                                                      \
     for (; m == h && j + w * PTO_MM_LANES <= n; j += w * PTO_MM_LANES)                                               \
-        PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, (pto_fetch_lines){0}, h, w);
+        PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, 0, 0, h, w);
 
 /* 1 to 3 rows: wide blocks hide the latency of the sums. Returns how many columns it did: all but what fills no vector. */
 PTO_MATMUL_FUNCTION int64_t PTO_MM(few_rows)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda,

@@ -119,7 +119,6 @@ typedef struct PTO_MM(ahead) {
     const PTO_MM_ELEMENT *a;              /* still to pack: a[n_rows][depth] */
     int64_t a_row, a_k, n_rows, depth, step;
     int64_t rows, fetched_rows;           /* as strips */
-    pto_fetch_lines lines;                /* for the next block to fetch */
 } PTO_MM(ahead);
 
 /* Say which panel is next: of b[k][cols], in n_blocks blocks. */
@@ -159,16 +158,23 @@ PTO_MATMUL_FUNCTION void PTO_MM(pack_next_rows)(PTO_MM(ahead) *ahead, int64_t n)
     ahead->row += n * ahead->step, ahead->a += n * ahead->a_row, ahead->n_rows -= n;
 }
 
-/* Pack before a block what was fetched during the last one, and fetch what comes next. */
-PTO_MATMUL_FUNCTION void PTO_MM(pack_ahead)(PTO_MM(ahead) *ahead, int64_t words)
+/* Pack before a block what was fetched during the last one. Returns how many lists of lines the block fetches. */
+PTO_MATMUL_FUNCTION int64_t PTO_MM(pack_ahead)(PTO_MM(ahead) *ahead, int64_t words, pto_fetch_lines *lists)
 {
     enum { STRIP = PTO_MATMUL_STRIP * PTO_MM_PER_WORD };
+    int64_t n_lists = 0;
     if (ahead->n_rows > 0) {
         PTO_MM(pack_next_rows)(ahead, ahead->fetched_rows);
         ahead->fetched_rows = ahead->rows;
         const int64_t n = PTO_MM_LEAST(ahead->n_rows, ahead->rows), along = ahead->a_k == 1;
-        pto_fetch(ahead->a, (along ? ahead->a_row : ahead->a_k) * (int64_t)sizeof *ahead->a, along ? n : ahead->depth,
-                  (along ? ahead->depth : n) * (int64_t)sizeof *ahead->a);
+        const int64_t lines = (ahead->depth * (int64_t)sizeof *ahead->a + 63) / 64;
+        if (along && n == 1)
+            lists[n_lists++] = pto_fetch_pairs(ahead->a, 64, 128, lines);
+        else if (along && n == 2)
+            lists[n_lists++] = pto_fetch_pairs(ahead->a, ahead->a_row * (int64_t)sizeof *ahead->a, 64, 2 * lines);
+        else
+            pto_fetch(ahead->a, (along ? ahead->a_row : ahead->a_k) * (int64_t)sizeof *ahead->a, along ? n : ahead->depth,
+                      (along ? ahead->depth : n) * (int64_t)sizeof *ahead->a);
     }
     if (ahead->k > 0) {
         PTO_MM(pack_strips)(ahead, ahead->fetched_strips);
@@ -177,11 +183,14 @@ PTO_MATMUL_FUNCTION void PTO_MM(pack_ahead)(PTO_MM(ahead) *ahead, int64_t words)
         const int64_t step_bytes = (along ? ahead->b_col : ahead->b_k) * (int64_t)sizeof *ahead->b, rows = along ? ahead->cols : k;
         const int64_t row_bytes = (along ? k : ahead->cols) * (int64_t)sizeof *ahead->b;
         const char *const at = (const char *)ahead->b;
+        if (k <= 0)
+            return n_lists;
         if (row_bytes <= 64 && rows <= words)
-            ahead->lines = pto_fetch_pairs(at, step_bytes, 2 * step_bytes, rows);
+            lists[n_lists++] = pto_fetch_pairs(at, step_bytes, 2 * step_bytes, rows);
         else if (row_bytes <= 128 && 2 * rows <= words)
-            ahead->lines = pto_fetch_pairs(at, 64, step_bytes, 2 * rows);
+            lists[n_lists++] = pto_fetch_pairs(at, 64, step_bytes, 2 * rows);
         else
             pto_fetch(at, step_bytes, rows, row_bytes);
     }
+    return n_lists;
 }
