@@ -16,7 +16,7 @@ table, rising, and their n + 1 starts; as a third result, where each place stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
@@ -359,6 +359,50 @@ def limit_of(extent: Scalar) -> int | None:
             return int(value)
         case Binary(Op.MIN, Const(value), _):
             return int(value)
+        case _:
+            return None
+
+
+def most_of(extent: Scalar, assumed: Callable[[Scalar], int | None]) -> int | None:
+    """Return an upper bound of an extent from its expression and from promised bounds; None if there is none.
+
+    `assumed`: the promised bound of an expression. Symbols are 0 or more, and extents of no positions 0.
+    """
+    limit = limit_of(extent)
+    known = assumed(extent) if limit is None else limit
+    if known is not None or not isinstance(extent, Binary):
+        return known
+    left, right = most_of(extent.lhs, assumed), most_of(extent.rhs, assumed)
+    match extent.op:
+        case Op.MIN:
+            return right if left is None else left if right is None else min(left, right)
+        case Op.SUB:
+            least = _least_of(extent.rhs)
+            return None if left is None or least is None else max(0, left - least)
+        case Op.ADD | Op.MAX | Op.MUL if left is not None and right is not None:
+            if extent.op is Op.MUL:
+                return None if _least_of(extent) is None else left * right
+            return left + right if extent.op is Op.ADD else max(left, right)
+        case Op.FLOORDIV if left is not None and isinstance(extent.rhs, Const) and extent.rhs.value > 0:
+            return left // int(extent.rhs.value)
+        case _:
+            return None
+
+
+def _least_of(node: Scalar) -> int | None:
+    """Return a lower bound of a whole number that an extent is made of; None if there is none."""
+    match node:
+        case Const(value):
+            return int(value)
+        case SymbolRef(dtype=None):
+            return 0
+        case Binary(Op.ADD | Op.MIN | Op.MAX | Op.MUL as op, lhs, rhs):
+            left, right = _least_of(lhs), _least_of(rhs)
+            if op is Op.MAX:
+                return max((one for one in (left, right) if one is not None), default=None)
+            if left is None or right is None or (op is Op.MUL and min(left, right) < 0):
+                return None
+            return min(left, right) if op is Op.MIN else left + right if op is Op.ADD else left * right
         case _:
             return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -272,3 +273,60 @@ def test_a_result_whose_extent_only_data_knows_is_refused() -> None:
 
     with pytest.raises(PtoError, match=r"J104.*extents only data knows"):
         rows.trace()
+
+
+@jit
+def best_of_stretches(x: Tensor["t", F32], starts: Monotone[Tensor["b1", I32]]):
+    tt.assume(x.shape[0] <= 64)           # bounds every stretch as well
+    best, places = tt.zeros((starts.shape[0] - 1, 3)), tt.zeros((starts.shape[0] - 1, 3), I32)
+    for b in tt.each(starts.shape[0] - 1):
+        best[b], places[b] = tt.topk(x[starts[b]:starts[b + 1]], 3)
+    return best, places
+
+
+@jit
+def places_alone(x: Tensor["t", F32], starts: Monotone[Tensor["b1", I32]]):
+    tt.assume(x.shape[0] <= 64)
+    places = tt.zeros((starts.shape[0] - 1, 3), I32)
+    for b in tt.each(starts.shape[0] - 1):
+        places[b] = tt.topk(x[starts[b]:starts[b + 1]], 3)[1]
+    return places
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_best_of_a_stretch_are_k_or_the_task_says_so(target: str) -> None:
+    x = np.random.default_rng(1).permutation(20).astype(np.float32)
+    ends = [0, 3, 9, 20]
+    wanted = np.array([np.argsort(-x[a:b])[:3] for a, b in pairwise(ends)])
+    best, places = best_of_stretches.using(target=target)(x, np.array(ends, np.int32))
+    assert np.array_equal(places, wanted) and np.array_equal(best, [x[a:][row] for a, row in zip(ends, wanted, strict=False)])
+    for function in (best_of_stretches, places_alone):
+        for short in ([0, 2, 9, 20], [0, 9, 9, 20], [0, 4, 18, 20]):
+            with pytest.raises(PtoError, match=r"tt\.topk"):
+                function.using(target=target)(x, np.array(short, np.int32))
+
+
+@jit
+def beams(scores: Tensor["b", 50, F32], cache: Tensor["b", 6, F32]):
+    tt.assume(scores.shape[0] <= 8)
+    tt.assume(scores.shape[0] >= 1)
+    best, where = tt.topk(scores.reshape(-1), 4)            # b * 50 has the bound of b
+    return best, where % 50, cache[where // 50]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_bound_of_a_symbol_bounds_its_multiples(target: str) -> None:
+    scores, cache = np.random.default_rng(2).permutation(200).reshape(4, 50).astype(np.float32), draw(4, 6)
+    where = np.argsort(-scores.ravel())[:4]
+    check(beams.using(target=target)(scores, cache), scores.ravel()[where], where % 50, cache[where // 50])
+
+
+@jit
+def one_more(x, by: Scalar[F32]):
+    return x + by
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 5), (2, 0, 3), (3,)])
+def test_arrays_of_no_elements_bring_their_shape(shape: tuple[int, ...]) -> None:
+    x = np.zeros(shape, np.float32)
+    check(one_more.using(target="interp")(x, np.array(2.5)), x + np.float32(2.5))

@@ -15,8 +15,8 @@ from dataclasses import replace
 from math import prod
 
 from pto_wsp.ir.extents import same, simplified
-from pto_wsp.ir.scalar import Const, Scalar, Var, add, ceil_div, maximum, minimum, mul, sub
-from pto_wsp.ir.tensor_function import ArrayView, Flip, Insert, Refold, TileCut, limit_of, span_of
+from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var, add, ceil_div, maximum, minimum, mul, sub
+from pto_wsp.ir.tensor_function import ArrayView, Flip, Insert, Refold, TileCut, limit_of, most_of, span_of
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.passes.tensor.effects import vars_in
 from pto_wsp.values import dataclass
@@ -75,8 +75,7 @@ class ExtentLimits:
 
     def of(self, extent: Scalar) -> int | None:
         """Return the most that an extent can be; None where nothing says so."""
-        known = limit_of(extent)
-        return known if known is not None else self._bounds.get(getattr(extent, "name", ""))
+        return most_of(extent, lambda one: self._bounds.get(one.name) if isinstance(one, SymbolRef) else None)
 
     def dims(self, extents: tuple[Scalar, ...]) -> Dims:
         """Return extents as dimensions of a value.

@@ -109,7 +109,7 @@ def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
     """Return the number that stands for an extent in costs; 256 for an extent that depends on data."""
     limit = limit_of(extent)
     if limit is not None:
-        return limit
+        return max(1, limit)
     if elements_in((extent,)):
         return sizes.get("", 256)
 

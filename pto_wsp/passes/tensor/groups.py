@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const
+from pto_wsp.ir.scalar import Const, SymbolRef
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
@@ -24,6 +24,7 @@ from pto_wsp.ir.tensor_function import (
     TileCut,
     indices_in,
     limit_of,
+    most_of,
 )
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
@@ -115,9 +116,7 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
 
 def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:
     """Return the largest number that an axis may be; None where nothing says so."""
-    extent = axes.extent(axis)
-    known = limit_of(extent)
-    return known if known is not None else bounds.get(getattr(extent, "name", ""))
+    return most_of(axes.extent(axis), lambda one: bounds.get(one.name) if isinstance(one, SymbolRef) else None)
 
 
 def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:

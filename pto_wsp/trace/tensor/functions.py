@@ -23,7 +23,7 @@ from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.extents import divided, product, simplified
 from pto_wsp.ir.indexing import whole_number
-from pto_wsp.ir.scalar import Const, Scalar, print_scalar
+from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, leaves, print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.view import Cut, Permute
 from pto_wsp.ops import typing
@@ -469,20 +469,20 @@ def whole_axis(name: str, value: TensorValue, at: int) -> None:
     extent = value.extents[at]
     if current_trace(name).bound_of(extent) is None:
         text = print_scalar(extent)
-        data = any(isinstance(leaf, s.Element) for leaf in s.leaves(extent))
         raise UnboundedAxisError(f"`{name}` needs the whole axis at once, and {text} has no bound", here(), found=repr(value),
                                  expected="a number, or a symbol with a promised bound",
-                                 help="a slice of it has a bound: rows = x[lo:hi][:4096]" if data else
-                                 f"tt.assume({_source(value, at)} <= 4096): each call checks it")
+                                 help=_promise(value, at))
 
 
-def _source(value: TensorValue, at: int) -> str:
-    """Return how a body writes an extent: `x.shape[0]` of the parameter that brings it, else the expression."""
+def _promise(value: TensorValue, at: int) -> str:
+    """Return the promise that bounds an extent: of each symbol in it as a body writes it, `x.shape[0]` of the parameter that brings it."""
     extent, trace = value.extents[at], current_trace("shape")
-    for storage in trace.made.values():
-        if storage.kind in (ArrayRole.READ, ArrayRole.WRITTEN) and extent in storage.array.shape:
-            return f"{storage.array.name}.shape[{storage.array.shape.index(extent)}]"
-    return print_scalar(extent)
+    wanted = [extent, *(leaf for leaf in leaves(extent) if isinstance(leaf, SymbolRef) and trace.bound_of(leaf) is None)]
+    given = [(storage.array.name, storage.array.shape) for storage in trace.made.values()
+             if storage.kind in (ArrayRole.READ, ArrayRole.WRITTEN)]
+    found = dict.fromkeys(next((f"{name}.shape[{shape.index(one)}]" for name, shape in given if one in shape), "") for one in wanted)
+    promises = [f"tt.assume({text} <= 4096)" for text in found if text]
+    return f"{', '.join(promises)}: each call checks it" if promises else "a slice of it has a bound: rows = x[lo:hi][:4096]"
 
 
 @user_call("sort")

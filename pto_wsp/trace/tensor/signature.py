@@ -109,7 +109,9 @@ class BoundArguments:
 
 
 def scalar_problem(path: str, dtype: DType, value: object) -> TensorSignatureError | None:
-    """Return why a value is no number for a Scalar of a dtype; None for a valid number."""
+    """Return why a value is no number for a Scalar of a dtype; None for a valid number. An array of rank 0 is its number."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
         fits = dtype.is_bool and isinstance(value, bool | np.bool_)
     else:

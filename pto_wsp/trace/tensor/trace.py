@@ -395,9 +395,9 @@ class TensorTrace(ABC):
 
     def bound_of(self, extent: Scalar) -> int | None:
         """Return the upper bound of an extent: a number, the size of a block, or an assumed bound; None if unknown."""
-        limit = tf.limit_of(extent)
-        if limit is not None:
-            return limit
+        return tf.most_of(extent, self._promised)
+
+    def _promised(self, extent: Scalar) -> int | None:
         for one in self.assumptions:
             match one.condition:
                 case s.Binary(Op.LE, lhs, Const(most)) | s.Binary(Op.GE, Const(most), lhs) if same(lhs, extent):
@@ -406,13 +406,6 @@ class TensorTrace(ABC):
                     return int(most) - 1
                 case s.Binary(Op.EQ, lhs, Const(most)) if same(lhs, extent):
                     return int(most)
-        match extent:
-            case s.Binary(Op.MIN, lhs, rhs):
-                bounds = [b for b in (self.bound_of(lhs), self.bound_of(rhs)) if b is not None]
-                return min(bounds, default=None)
-            case s.Binary(Op.MUL | Op.ADD as op, lhs, rhs):
-                left, right = self.bound_of(lhs), self.bound_of(rhs)
-                return None if left is None or right is None else left * right if op is Op.MUL else left + right
         return None
 
     def joined(self, where: str, *values: TensorValue) -> tf.Extents:

@@ -23,4 +23,4 @@ def mistake() -> None:
 #      |                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    = expected: a number, or a symbol with a promised bound
 #    = found:    <x: Tensor[min(max(starts[b + 1], 0), t) - min(max(starts[b], 0), t), f32]>
-#    = help:     a slice of it has a bound: rows = x[lo:hi][:4096]
+#    = help:     tt.assume(x.shape[0] <= 4096): each call checks it
