@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from operator import is_
 
 from pto_wsp.errors import InternalError, PlanConflictError, PlanNameError, UnboundedAxisError
@@ -21,7 +22,20 @@ from pto_wsp.ir import flow
 from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Binary, Const, Op, SymbolRef, print_scalar
-from pto_wsp.ir.tensor_function import Apply, ArrayView, Body, BodyNote, Item, Make, Put, Show, Statement, TensorFunction, elements_in
+from pto_wsp.ir.tensor_function import (
+    Apply,
+    ArrayView,
+    Body,
+    BodyNote,
+    Item,
+    Make,
+    Put,
+    Show,
+    Statement,
+    TensorFunction,
+    elements_in,
+    limit_of,
+)
 from pto_wsp.ir.view import Permute
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
@@ -272,11 +286,17 @@ class _Partition:
         asked = [said_of(self.plan, "tiles", "", before, axis) for axis in before.tiled if became.get(axis) in now] if now else []
         if any(said is not None and said.by_hand for said in asked):
             return False              # a person has tiles of an axis that would be whole
-        elements = 1
-        for axis in now:
-            extent = after.axes.extent(axis)
-            elements *= int(extent.value) if isinstance(extent, Const) else 1 << 30
-        return elements <= _WHOLE and (bool(after.tiled) or not before.tiled or after.walked is not None)
+        if after.tiled or not before.tiled or after.walked is not None:
+            return self._most_elements(after, now) <= _WHOLE
+        return self._most_elements(after, now) <= _SHORT and self._most_elements(before, (*before.tiled, *before.whole)) <= _WHOLE
+
+    def _most_elements(self, group: KernelGroup, along: Iterable[Dim]) -> int:
+        """Return how many elements there are along axes of a group, at most; a large number where nothing bounds an axis.
+
+        Blocks that may be short count only where kernels of the target may take a part of a buffer.
+        """
+        extents = [group.axes.extent(axis) for axis in along]
+        return prod((limit_of(extent) if self._context.has_parts or isinstance(extent, Const) else None) or 1 << 30 for extent in extents)
 
     def _with_state(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
                     done: set[int]) -> set[int] | None:
@@ -445,6 +465,7 @@ def _axes_in(after: KernelGroup, before: KernelGroup) -> dict[Dim, Dim]:
 
 
 _FILL = ".fill"
+_SHORT = 128          # elements of a row that one task computes for the sake of one kernel fewer
 _WHOLE = 1 << 14      # elements along axes that may be whole in a task for the sake of one kernel fewer
 
 

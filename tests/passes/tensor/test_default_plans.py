@@ -72,7 +72,28 @@ def test_whole_axes_stand_in_the_order_of_their_appearance() -> None:
 def test_an_update_of_state_in_a_loop_of_tasks_is_one_kernel() -> None:
     """acc[:] = acc * fade + weight @ v[...]: the copy into the state is no kernel of its own, which would read memory again."""
     groups = EXAMPLES["paged_attention"].function.plan(arch="ascend_910b").group_names
-    assert "acc" in groups and "acc.add" not in groups, groups
+    assert groups == ("qg", "acc.fill", "seen.fill", "top.fill", "top", "out")
+
+
+# Its scores are one row of at most 32, its sums one row of 64: tasks for parts of these would cost more than they compute.
+@pytest.mark.parametrize("arch", ["host_cpu", "ascend_910b"])
+def test_one_row_meets_a_page_in_one_task(arch: str) -> None:
+    @jit
+    def decode(query: Tensor["b", 1, 64, F32], keys: Tensor["pages", 32, 64, F32], table: Tensor["b", "m", DType.I32],
+               lens: Tensor["b", DType.I32]) -> Any:
+        out = tt.empty(query.shape)
+        for b in tt.each(query.shape[0]):
+            acc, seen = tt.zeros((1, 64)), tt.zeros((1, 1))
+            for j in tt.loop((lens[b] + 31) // 32):
+                held = keys[table[b, j]][:lens[b] - j * 32]
+                weight = np.exp(query[b] @ held.T)
+                acc[:] = acc + weight @ held
+                seen[:] = seen + np.sum(weight, axis=-1, keepdims=True)
+            out[b] = acc / seen
+        return out
+
+    groups = decode.plan(arch=arch).group_names
+    assert len([name for name in groups if not name.endswith(".fill")]) == 2, groups
 
 
 @jit
@@ -235,3 +256,12 @@ def rows_of_requests(x: Tensor["b", "most", 64, F32], lens: Tensor["b", DType.I3
 def test_rows_whose_number_is_data_have_tiles_smaller_than_their_mean() -> None:
     tiles = {entry.axis: entry.value for entry in rows_of_requests.plan(arch="host_cpu").entries if entry.key == "tiles"}
     assert tiles.pop("0") <= 64, tiles
+
+
+def test_a_row_is_one_kernel_behind_a_product_that_several_tasks_compute() -> None:
+    @jit
+    def chances(x: Tensor[1, 4096, F32], w: Tensor[4096, 128, F32]) -> Any:
+        return softmax(x @ w)
+
+    product, row = chances.plan(arch="ascend_910b").costs
+    assert (product.n_tasks, row.n_tasks, row.ops) == (8, 1, ("rowmax", "sub", "exp", "rowsum", "div"))
