@@ -103,6 +103,13 @@ def test_a_rank_that_hangs_among_kernels_is_named() -> None:
     assert "rank 0 waited 5 s for rank 1" in text and "rank 0 is at `allreduce`, tests/mesh/over_mpi/faults.py:" in text, text
 
 
+def test_an_error_of_another_rank_interrupts_a_kernel() -> None:
+    """The main thread is in the kernel: the thread that says that the rank takes part is the one that hears."""
+    code, text = run(2, "-m", "mpi4py", "tests/mesh/over_mpi/hears.py")
+    assert code == 0, text
+    assert "rank 0 saw M106: rank 1 failed; rank 1 says: rank 1 has no rows" in text, text
+
+
 def test_a_compile_longer_than_peer_timeout_is_no_hang() -> None:
     code, text = fault("compiles for long")
     assert code == 0, text
