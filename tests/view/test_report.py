@@ -128,16 +128,16 @@ def test_the_data_says_what_the_run_was(program: Program, tmp_path: Path) -> Non
     assert {cause for *_, cause in chain["steps"]} <= set(data["tones"])
 
 
-def linked(topology: str) -> Program:
-    """Return a run over four ranks: kernels, and copies that take two links where the ranks are a ring."""
-    given, made, there = (Tensor(np.ones((64, 64), np.float32), layout=TensorLayout.sharded(0, 2, "x")) for _ in range(3))
+def linked(topology: str, p: int = 4) -> Program:
+    """Return a run over p ranks: kernels, and copies that take two links where the ranks are a ring."""
+    given, made, there = (Tensor(np.ones((16 * p, 64), np.float32), layout=TensorLayout.sharded(0, 2, "x")) for _ in range(3))
 
     @workload
     def shifted() -> None:
-        for r in P(Mesh(x=4)):
+        for r in P(Mesh(x=p)):
             scale[r](given.on(r), made.on(r))
-        for r in P(Mesh(x=4)):
-            copy(made.on(r), there.on((r + 2) % 4))
+        for r in P(Mesh(x=p)):
+            copy(made.on(r), there.on((r + 2) % p))
 
     arch = builtin_arch("unit").with_links(topology=topology, latency_cycles=100)
     return shifted().task_graph(deps=Deps.infer_bytes_overlap()).compile(target="interp", arch=arch).run()

@@ -132,6 +132,20 @@ def test_a_copy_is_on_the_lane_of_each_link_of_its_route(browser: Browser, tmp_p
     assert browser.log() == []
 
 
+def test_many_ranks_fold_to_lanes_of_ranks_and_lanes_of_links(browser: Browser, tmp_path: Path) -> None:
+    """Of 60 ranks and as many links in use, a lane has two ranks, or the links of two: never a rank and a link."""
+    browser.open(linked("all", 60).report(tmp_path / "many.html"))
+    assert title_has(browser, "Longest waits")
+    browser.run("window.said = new Set(); const draw = CanvasRenderingContext2D.prototype.fillText;"
+                "CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { said.add(text); draw.call(this, text, ...at); }")
+    browser.press("w")       # it draws again, and what it writes is kept
+    pairs = [f"rank {rank}–{rank + 1}" for rank in range(0, 60, 2)]
+    assert _poll(browser, "return said.has(arguments[0])", f"links of {pairs[-1]}")
+    labels = [text for text in browser.run("return [...said]") if text.startswith(("rank ", "links "))]
+    assert [text for text in labels if text != "rank busy"] == [f"{of}{pair}" for of in ("", "links of ") for pair in pairs]
+    assert browser.log() == []
+
+
 def test_a_link_is_a_place(browser: Browser, program: Program, path: Path) -> None:
     browser.open(path, "t=5&v=1000-9000&q=scale&c=start")
     assert title_has(browser, "mm[b=0, t=2]")

@@ -26,12 +26,18 @@ function makeLanes() {
   const spare = new Map();
   for (let e = 0; e < run.nExecutors; e++) if (!used[e]) spare.set(run.pool[e] * 1e6 + run.aicpu[e], (spare.get(run.pool[e] * 1e6 + run.aicpu[e]) ?? 0) + 1);
   const nHomes = new Set(Array.from(run.pool, (pool, e) => pool * 1e6 + run.aicpu[e])).size;
-  const perLane = isFolded && nHomes > MOST_LANES ? Math.ceil(run.nExecutors / MOST_LANES) : 0;
-  const shown = Array.from({length: run.nExecutors}, (_, e) => e).filter(e => !given.names || given.names[e]);
-  if (given.names && !perLane) shown.sort((a, b) => run.aicpu[a] - run.aicpu[b] || a - b);      // rank by rank, cores before links
+  const perLane = isFolded && !given.names && nHomes > MOST_LANES ? Math.ceil(run.nExecutors / MOST_LANES) : 0;
+  let shown = Array.from({length: run.nExecutors}, (_, e) => e).filter(e => !given.names || given.names[e]);
+  if (given.names) shown.sort((a, b) => run.aicpu[a] - run.aicpu[b] || a - b);      // rank by rank, cores before links
+  const isLink = e => given.names[e].includes(" link "), folded = new Map();
+  if (given.names && isFolded) {      // half of the lanes for ranks, half for links: no lane has both
+    const parts = [shown.filter(e => !isLink(e)), shown.filter(isLink)];
+    for (const part of parts) part.forEach((e, k) => folded.set(e, `${isLink(e)} ${Math.floor(k / Math.ceil(2 * part.length / MOST_LANES))}`));
+    shown = parts.flat();
+  }
   for (const e of shown) {
     const home = run.pool[e] * 1e6 + run.aicpu[e], isSpare = !used[e] && spare.get(home) > 2;      // idle ones of a home share a lane
-    const key = perLane ? Math.floor(e / perLane) : isFolded ? home : isSpare ? `idle ${home}` : e;
+    const key = folded.get(e) ?? (perLane ? Math.floor(e / perLane) : isFolded ? home : isSpare ? `idle ${home}` : e);
     if (!homes.has(key)) { homes.set(key, made.length); made.push({kind: "lane", executors: [], pool: run.pool[e], aicpu: run.aicpu[e]}); }
     laneOf[e] = homes.get(key);
     made[laneOf[e]].executors.push(e);
@@ -48,7 +54,9 @@ function makeLanes() {
       lane.order.sort((a, b) => spans.start[a] - spans.start[b]); break;
     }
     const first = lane.executors[0], last = lane.executors[lane.executors.length - 1];
-    lane.label = lane.executors.length === 1 ? executorName(first) : `${executorName(first)}–${executorName(last).split(" ").pop()}`;
+    const ranks = run.aicpu[first] === run.aicpu[last] ? `rank ${run.aicpu[first]}` : `rank ${run.aicpu[first]}–${run.aicpu[last]}`;
+    lane.label = lane.executors.length === 1 ? executorName(first) : folded.size ? (isLink(first) ? `links of ${ranks}` : ranks) :
+      `${executorName(first)}–${executorName(last).split(" ").pop()}`;
     lane.longest = 0;
     for (const span of lane.order) lane.longest = Math.max(lane.longest, spans.end[span] - spans.start[span]);
   });
@@ -69,7 +77,7 @@ function makeLanes() {
   const severalPools = given.pools.length > 1, shares = new Set(made.map(lane => `${lane.pool} ${lane.aicpu}`)).size < made.length;
   made.forEach(lane => {
     const name = `${severalPools && !given.names ? lane.pool : ""} ${lane.aicpu}`;
-    if (group && name !== group) y += shares || given.names ? 5 : 0;
+    if (group && name !== group) y += shares || (given.names && !folded.size) ? 5 : 0;
     rows.push({...lane, lane, y, h, group: name !== group && (shares || severalPools) && !given.names ? `AICPU ${lane.aicpu}` : ""});
     lane.y = y; lane.h = h;
     group = name;
