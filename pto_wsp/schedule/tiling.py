@@ -53,11 +53,13 @@ class Planner:
     """What makes the entries of one function: its names, and `choose`, which adds to a plan what it does not say.
 
     `choose` raises J304 for what does not fit, and what its passes refuse. `reads_all`: its passes read each entry that has an effect.
+    `planned`: of the planner of a complete plan, what its passes made of the function by the plan.
     """
 
     names: FunctionNames
     choose: Callable[[TilePlan], TilePlan]
     reads_all: bool = True
+    planned: object = None
 
 
 @user_calls(leave_out=("said", "all_said", "with_choice", "with_cost", "used_with"))
@@ -317,7 +319,7 @@ def _chosen(plan: TilePlan, planner: Planner) -> TilePlan:
     if planner.reads_all:
         raise_all([_unread(entry, made) for entry in plan.entries
                    if entry.key not in _READ_AT_ONCE and entry.place not in read])
-    return replace(made, planner=planner)
+    return made if made.planner is not None else replace(made, planner=planner)
 
 
 def _unread(entry: PlanEntry, plan: TilePlan) -> PlanNameError:

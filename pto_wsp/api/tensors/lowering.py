@@ -119,10 +119,39 @@ def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target
     """
     sizes = sizes if ranks is None else {**sizes, **ranks.sizes}
     context = context_of(arch, target, sizes, ranks)
-    used = empty_plan(function, arch, target, sizes) if given is None else used_plan(function, given, context, traces)
-    start = PlannedFunction(function, replace(used, planner=None))
-    planned = _fitted(start, context) if given is None else run_tensor_passes(start, context)
-    return replace(planned, plan=replace(planned.plan, planner=planner_of(function, context, traces)))
+    known = None if given is None else _planning_of(given, function, context)
+    if known is not None:
+        return replace(known.planned, plan=given)
+    planner = planner_of(function, context, traces)
+    plan = _chosen(function, empty_plan(function, arch, target, sizes), context, planner) if given is None else \
+        given.used_with(function.name, planner)
+    known = _planning_of(plan, function, context)
+    planned = run_tensor_passes(PlannedFunction(function, replace(plan, planner=None)), context) if known is None else known.planned
+    return replace(planned, plan=plan)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Planning:
+    """What the passes made of a function by a plan, which stands in it without its planner: `planned`."""
+
+    function: TensorFunction
+    context: TensorContext
+    planned: PlannedFunction
+
+
+def _chosen(function: TensorFunction, plan: TilePlan, context: TensorContext, planner: Planner) -> TilePlan:
+    """Return a plan with every choice; its planner carries what the passes made of the function."""
+    planned = _fitted(PlannedFunction(function, plan), context)
+    return replace(planned.plan, planner=replace(planner, planned=_Planning(function, context, planned)))
+
+
+def _planning_of(plan: TilePlan, function: TensorFunction, context: TensorContext) -> _Planning | None:
+    """Return what the passes made of this very function by this very plan, if the plan carries that."""
+    known = None if plan.planner is None else plan.planner.planned
+    if not isinstance(known, _Planning) or known.function is not function or context.ranks is not known.context.ranks:
+        return None
+    same = plan.entries is known.planned.plan.entries and plan == known.planned.plan and plan.sizes == known.planned.plan.sizes
+    return known if same and (context.arch, context.target) == (known.context.arch, known.context.target) else None
 
 
 def _fitted(start: PlannedFunction, context: TensorContext) -> PlannedFunction:
@@ -212,9 +241,10 @@ def planner_of(function: TensorFunction, context: TensorContext, traces: Traces 
     """Return what makes the entries of a function that a plan does not say."""
     def choose(plan: TilePlan) -> TilePlan:
         traced = traces.of(plan) if traces is not None and traces.tunables else function
-        return _fitted(PlannedFunction(traced, plan), context).plan
+        return _chosen(traced, plan, context, planner)
 
-    return Planner(names_of(function, () if traces is None else traces.tunables), choose)
+    planner = Planner(names_of(function, () if traces is None else traces.tunables), choose)
+    return planner
 
 
 def planned_until(function: TensorFunction, plan: TilePlan, context: TensorContext, until: object) -> PlannedFunction:
