@@ -263,3 +263,13 @@ def test_a_function_agrees_with_numpy(name: str, args: Any, wanted: Any, target:
                               strict=True):
             assert one.shape == np.shape(other)
             np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-4)
+
+
+def test_an_ejected_module_takes_a_parameter_that_nothing_reads() -> None:
+    @jit(target="interp")
+    def first(x: Tensor["t", 8, F32], unread: Tensor["t", "n", F32]):
+        return x * 2
+
+    x, namespace = np.ones((3, 8), np.float32), {"__name__": "ejected"}
+    exec(first.lower().source().replace(".compile()", ".compile('interp')"), namespace)
+    np.testing.assert_array_equal(namespace["run"](x, np.ones((3, 5), np.float32)), first(x, np.ones((3, 5), np.float32)))      # type: ignore[operator]

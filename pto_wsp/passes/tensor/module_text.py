@@ -299,7 +299,8 @@ class ModuleText:
                  ModuleLine(f"def {name}({parameters}):", 0, function.span), *body]
         tail = _TAIL.format(symbols=", ".join(f"{text!r}: Symbol({text!r})" for text in symbols), parameters=", ".join(symbols),
                             tensors="\n".join(f"        {one.name!r}: {self._declared(one)}," for one in bound), name=name)
-        lines += _plain(tail + self._run_text(bound, known))
+        read = {word for line in body for word in re.findall(r"[A-Za-z_]\w*", line.text)}
+        lines += _plain(tail + self._run_text(bound, known, read))
         used = {word for line in lines for word in re.findall(r"[A-Za-z_]\w*", line.text)}
         imports = f'"""The function `{function.name}` as kernels and a workload."""\n\n' + "import math\n" * ("math" in used)
         imports += "from functools import cache\n\n" + "import numpy as np\n\n" * ("np" in used)
@@ -313,7 +314,8 @@ class ModuleText:
             text = f"{contract.value.capitalize()}({text})"
         return text
 
-    def _run_text(self, bound: Sequence[ModuleTensor], known: frozenset[str]) -> str:
+    def _run_text(self, bound: Sequence[ModuleTensor], known: frozenset[str], read: set[str]) -> str:
+        """Return the text of `run`, which binds what the workload has. `known`: the symbols that it has; `read`: the words of its text."""
         function = self._function
         inputs = [one for one in bound if not one.is_result]
         outputs = [one for one in bound if one.is_result]
@@ -326,7 +328,7 @@ class ModuleText:
                     sizes.setdefault(self._spelled[extent.name], f"{one.name}.shape[{dim}]")
         made = [f"{name} = {text}" for name, text in sizes.items()]
         made += [f"{one.name} = np.empty(({self._shape(one.array)}), {one.array.dtype.name}.np)" for one in outputs]
-        names = [*(one.name for one in bound), *(one for one in (*sizes, *scalars) if one in bindable)]
+        names = [*(one.name for one in bound if one.variable in read), *(one for one in (*sizes, *scalars) if one in bindable)]
         bindings = ", ".join(f"{name}={name}" for name in names)
         made.append(f"program().run({bindings})")
         if outputs:
