@@ -24,6 +24,7 @@ import numpy as np
 
 from pto_wsp.errors import ArgumentKindError, ArityError, PtoError
 from pto_wsp.source import here, is_internal
+from pto_wsp.wording import suggestion
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
@@ -198,7 +199,9 @@ def _bound(name: str, expected: Signature, args: tuple[Any, ...], kwargs: Mappin
         return expected.bind(*args, **kwargs)
     except TypeError as mistake:
         shown = ", ".join([*map(_shown, args), *(f"{key}={_shown(value)}" for key, value in kwargs.items())])
-        return ArityError(f"`{name}`: {mistake}", here(), expected=f"{name}{_plain(expected)}", found=f"{name}({shown})")
+        unknown = next((key for key in kwargs if key not in expected.parameters), None)
+        return ArityError(f"`{name}`: {mistake}", here(), expected=f"{name}{_plain(expected)}", found=f"{name}({shown})",
+                          help=suggestion(unknown, (key for key in expected.parameters if key not in kwargs)))
 
 
 def _plain(expected: Signature) -> str:

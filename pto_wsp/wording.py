@@ -65,3 +65,18 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     import difflib  # only a mistake needs it
 
     return next(iter(difflib.get_close_matches(name, list(known), 1)), None)
+
+
+def suggestion(name: object, known: Iterable[str]) -> str | None:
+    """Return the help text of an error with a name that is not known: the nearest name, or the only one that contains it.
+
+    >>> suggestion("cpusim", ["cpu_sim", "interp"]), suggestion("910b", ["ascend_910b", "ascend_950"])
+    ('did you mean cpu_sim?', 'did you mean ascend_910b?')
+    """
+    if not isinstance(name, str) or not name:
+        return None
+    names = list(known)
+    near = nearest(name, names)
+    holding = [one for one in names if name in one]
+    near = holding[0] if near is None and len(holding) == 1 else near
+    return None if near is None else f"did you mean {near}?"

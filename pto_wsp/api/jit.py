@@ -173,11 +173,11 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
 
         Arguments are as for `trace`. `sizes`: the numbers that symbols are planned for, 1024 where nothing is said. `until`: the name of a
         pass; then the function and its plan behind that pass are returned.
-        Raises: J2xx and J3xx for a function that cannot be cut, C114 for a name that no pass has, C115 for an unknown arch.
+        Raises: J2xx and J3xx for a function that cannot be cut, C104, C114, C115 for a target, pass or arch that there is none of.
         """
+        target = self.options.using(target=target).target
         bound, traced = self._traced(args, kwargs)
         lowering = doors.late_module("pto_wsp.api.tensors.lowering")
-        target = target or self.options.target
         machine = self._known.arch_of(None, target) if arch is None else arch_of(arch)
         known = _sizes(sizes, traced.function)
         function, ranks = lowering.placed(traced.function, bound, self.options.mesh)

@@ -14,6 +14,7 @@ from pto_wsp.arch.model import MEMORIES, UNITS, Aicpu, Arch, Channels, Cores, Ex
 from pto_wsp.calls import user_call
 from pto_wsp.errors import ArchOptionError
 from pto_wsp.source import here
+from pto_wsp.wording import suggestion
 
 _KIB = 1024
 
@@ -82,7 +83,8 @@ def builtin_arch(name: str) -> Arch:
     Raises: C115 if there is no such machine.
     """
     if not isinstance(name, str) or name not in _INSTANCES:
-        raise ArchOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch")
+        raise ArchOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch",
+                              help=suggestion(name, ARCH_NAMES))
     return _build_arch(name)
 
 

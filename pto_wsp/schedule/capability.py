@@ -26,6 +26,7 @@ from pto_wsp.schedule.directives import (
 )
 from pto_wsp.schedule.support import Capability, Directive, Support
 from pto_wsp.source import here
+from pto_wsp.wording import suggestion
 
 _ENTRIES: tuple[Directive, ...] = (
     *(entry for policy in get_args(get_args(Dispatch)[0]) for entry in policy.entries), *STREAMS, *Timing.entries, *Deps.entries,
@@ -124,7 +125,8 @@ def forming_targets(form: str) -> tuple[str, ...]:
 
 def _check(target: str) -> None:
     if not isinstance(target, str) or target not in TARGETS:
-        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
+        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}",
+                                 help=suggestion(target, TARGETS))
 
 
 def _longest(name: str, supports: Mapping[str, Support]) -> Support:

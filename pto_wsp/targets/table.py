@@ -8,6 +8,7 @@ from pto_wsp import doors
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.source import here
 from pto_wsp.targets.request import Target
+from pto_wsp.wording import suggestion
 
 
 def resolve_alias(name: object, options: Mapping[str, object]) -> tuple[object, Mapping[str, object]]:
@@ -29,13 +30,23 @@ def resolve_alias(name: object, options: Mapping[str, object]) -> tuple[object, 
     return target, options
 
 
+def check_name(name: str) -> None:
+    """Check that a name is that of a target, or stands for one.
+
+    Raises: C104 with the targets.
+    """
+    if name not in doors.TARGET_ALIASES and name not in doors.TARGETS:
+        find_target(name)
+
+
 def find_target(name: object) -> Target:
     """Return a target by its name.
 
     Raises: C104 with the targets.
     """
     if not isinstance(name, str) or name not in doors.TARGETS:
-        raise CompileOptionError(f"there is no target {name!r}", here(), expected=f"one of {', '.join(doors.TARGETS)}")
+        raise CompileOptionError(f"there is no target {name!r}", here(), expected=f"one of {', '.join(doors.TARGETS)}",
+                                 help=suggestion(name, doors.TARGETS))
     module, attribute = doors.TARGETS[name]
     target: Target = getattr(doors.late_module(module), attribute)
     return target

@@ -14,6 +14,7 @@ from pto_wsp.errors import ArchOptionError, JitOptionError
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.schedule.schedule import Schedule, Scheduled
 from pto_wsp.source import here
+from pto_wsp.targets.table import check_name
 from pto_wsp.values import dataclass
 
 DEFAULT_TARGET = "cpu_sim"
@@ -42,10 +43,12 @@ class JitOptions:
               **rest: object) -> JitOptions:
         """Return options with others in place of some; None leaves one as it is.
 
-        Raises: J121 for values of another kind, C115 for an unknown arch.
+        Raises: J121 for values of another kind, C104 for an unknown target, C115 for an unknown arch.
         """
         if target is not None and not isinstance(target, str):
             raise _unfit("target", "the name of a target", target)
+        if target is not None:
+            check_name(target)
         if not isinstance(rest.get("mesh"), Mesh | None):
             raise _unfit("mesh", "a Mesh: Mesh(x=2)", rest["mesh"])
         if plans is not None and not isinstance(plans, str | Path):
