@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from pto_wsp.errors import SymbolicControlError, ValueUseError
+from pto_wsp.errors import SymbolicControlError, TensorIndexError, ValueUseError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, Scalar, print_scalar
 from pto_wsp.ir.symbolic import Symbolic
@@ -249,7 +249,14 @@ class TensorValue(TileOperators):
         return self
 
     def item(self, *index: object) -> Any:
-        """Return an element, by one index a dimension."""
+        """Return an element, by one index a dimension; without an index, the only element.
+
+        Raises: J202.
+        """
+        if len(index) != self.rank and (index or any(extent != Const(1) for extent in self.extents)):
+            raise TensorIndexError("`item` takes one element", here(), expected=f"{self.rank} whole numbers",
+                                   found=f"{list(index)} of {self!r}",
+                                   help="x[i, j] takes an element; np.sum, np.max and kin make one number of many")
         return self.trace.index(self, tuple(index) if index else (0,) * self.rank)
 
     def __round__(self, decimals: object = 0) -> object:
