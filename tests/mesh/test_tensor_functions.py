@@ -349,3 +349,51 @@ def test_a_broadcast_sends_the_copy_of_the_root() -> None:
     check_on_mesh(doubled, Mesh(x=2, y=3), w)
     lowered = doubled.using(mesh=Mesh(x=2, y=3)).lower(w=w)
     assert [lowered.collectives[0].bytes_sent(rank) for rank in range(3)] == [0, 0, 2 * 48]
+
+
+def doubled_first(acc, x, e, before):
+    acc[:] = acc + acc
+    acc += x[e]
+
+
+def made_before_the_loop(acc, x, e, before):
+    acc[:] = before
+    acc += x[e]
+
+
+def taken_away_from(acc, x, e, before):
+    acc[:] = x[e] - acc
+
+
+def set_to_a_number(acc, x, e, before):
+    acc[:] = 1.0
+    acc += x[e]
+
+
+@pytest.mark.parametrize("update", [doubled_first, made_before_the_loop, taken_away_from, set_to_a_number])
+def test_iterations_that_do_more_than_add_are_no_terms(update: Any) -> None:
+    """On several ranks they would give other numbers than in order."""
+    @jit
+    def summed(x):
+        acc = tt.zeros(x.shape[1:])
+        before = acc + 1
+        for e in tt.loop(x.shape[0]):
+            update(acc, x, e, before)
+        return allreduce(acc)
+
+    with pytest.raises(PtoError) as caught:
+        summed.using(mesh=Mesh(x=2), target="interp")(Tensor(drawn(4, 3), layout=sharded(0, 2, "x")))
+    assert caught.value.code == "M108" and "loop" in caught.value.message
+
+
+def test_a_sum_of_terms_starts_at_0() -> None:
+    @jit
+    def summed(x):
+        acc = tt.full(x.shape[1:], 1.0)
+        for e in tt.loop(x.shape[0]):
+            acc += x[e]
+        return allreduce(acc)
+
+    with pytest.raises(PtoError) as caught:
+        summed.using(mesh=Mesh(x=2), target="interp")(Tensor(drawn(4, 3), layout=sharded(0, 2, "x")))
+    assert (caught.value.code, caught.value.expected, caught.value.found) == ("M108", "0", "1.0")
