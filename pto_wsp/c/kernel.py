@@ -25,7 +25,7 @@ from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.passes.kernel.context import use_counts
-from pto_wsp.passes.kernel.products import short_rows
+from pto_wsp.passes.kernel.products import is_product, short_rows
 from pto_wsp.values import dataclass
 
 
@@ -114,6 +114,7 @@ class _Emission:
         self.env = Env(kernel, dict(unit_inner))
         self.n_guards = 1 + max((s.guard for s in walk(kernel.body) if isinstance(s, k.Guarded) and s.guard is not None),
                                 default=-1)
+        self.only_written = {p.name for p in kernel.params if isinstance(p, k.TileParam) and not p.role.reads}
         self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
         self.uses = use_counts(kernel.body)
         self.short = short_rows(kernel)
@@ -124,9 +125,26 @@ class _Emission:
         out: list[c.Stmt] = []
         for stmt in stmts:
             self._declare_buffer(stmt)
-        for stmt in stmts:
-            out += self._statement(stmt)
+        at = 0
+        while at < len(stmts):
+            stored = self._stored(stmts[at:at + 2])
+            out += self._statement(stmts[at]) if stored is None else self._product_to(*stored)
+            at += 1 if stored is None else 2
         return out
+
+    def _stored(self, stmts: Sequence[k.Stmt]) -> tuple[k.Compute, k.Store] | None:
+        """Return a product and the store of all of its rows to a tile that the kernel does not read, if these are the two statements."""
+        match stmts:
+            case (k.Compute(result, _, (_, _)) as product, k.Rows(of=None) as rows) if is_product(product) and self.uses[result.id] == 1:
+                match [stmt for stmt in walk(rows.body) if not isinstance(stmt, k.Columns)]:
+                    case [k.Store(param, k.Value(id=stored)) as store] if stored == result.id and param in self.only_written:
+                        return product, store
+        return None
+
+    def _product_to(self, product: k.Compute, store: k.Store) -> list[c.Stmt]:
+        """Return a product whose sums are the stored elements; they are copied only where the output is short or has strided columns."""
+        before, place, after = self._target(store, self._kept(k.SlotKind.VALUE, product.result.id), all_rows=True)
+        return [*before, *self._product(product, place), *after]
 
     def _declare_buffer(self, stmt: k.Stmt) -> None:
         if isinstance(stmt, k.Alloc):
@@ -141,7 +159,8 @@ class _Emission:
         after: list[c.Stmt] = []
         for inner in walk(stmt.body):
             if isinstance(inner, k.Store):
-                before, targets[id(inner)], late = self._target(inner, all_rows=stmt.of is None)
+                before, targets[id(inner)], late = self._target(inner, self.env.slot(k.SlotKind.STORE, self.env.number[id(inner)]),
+                                                                  all_rows=stmt.of is None)
                 out += before
                 after += late
             elif isinstance(inner, k.Write):
@@ -205,16 +224,16 @@ class _Emission:
         self.env.values[stmt.result.id] = CTile(pointer, step, tile)
         return out
 
-    def _target(self, stmt: k.Store, *, all_rows: bool) -> tuple[list[c.Stmt], CTile, list[c.Stmt]]:
+    def _target(self, stmt: k.Store, staged: CTile | None, *, all_rows: bool) -> tuple[list[c.Stmt], CTile, list[c.Stmt]]:
         """Return the statements before the rows, the memory that the rows go to, and the statements after the rows.
 
-        Not `all_rows`: the row loop itself covers only the rows that are stored.
+        `staged`: the memory that they go to if they have to be copied. Not `all_rows`: the row loop itself covers only the rows that are
+        stored.
         """
         env, tile = self.env, stmt.value.type
         out, target, valid, (short, narrow) = self._piece(stmt)
         partial = _or(short, narrow) if all_rows else narrow
         steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
-        staged = env.slot(k.SlotKind.STORE, env.number[id(stmt)])
         at = env.name(f"{stmt.param}_at")
         kind = memory_type(tile.dtype)
         if staged is None:   # never copied
@@ -400,17 +419,18 @@ class _Emission:
         self.env.values[result.id] = place
         match entry:
             case Matmul():
-                lhs, rhs, *start = (self._tile(o) for o in stmt.operands)
-                out: list[c.Stmt] = []
-                if start:
-                    out.append(self._copy(place, start[0], (start[0].step, c.Int(1))))
-                return [*out, multiply(self.env, self.env.work(stmt), place, lhs, rhs, stmt.attrs, accumulate=bool(start))]
+                return self._product(stmt, place)
             case Movement():
                 return emit_movement(self.env, place, stmt, entry)
             case TileFunction():
                 return emit_call(self.env, place, stmt, entry)
             case _:
                 unreachable(f"operation {stmt.op} on whole tiles")
+
+    def _product(self, stmt: k.Compute, place: CTile) -> list[c.Stmt]:
+        lhs, rhs, *start = (self._tile(o) for o in stmt.operands)
+        copied = [self._copy(place, start[0], (start[0].step, c.Int(1)))] if start else []
+        return [*copied, multiply(self.env, self.env.work(stmt), place, lhs, rhs, stmt.attrs, accumulate=bool(start))]
 
     def _copy(self, to: CTile, source: CTile, steps: tuple[c.Expr, c.Expr]) -> c.Stmt:
         rows, cols = c.Int(to.type.rows), c.Int(to.type.cols)

@@ -17,7 +17,7 @@ from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tile import Tile
 from pto_wsp.ops.rounding import MATMUL_RESULT
 from pto_wsp.passes.kernel.passes import run_kernel_passes
-from pto_wsp.trace.kernel.annotations import In, Out, Scalar
+from pto_wsp.trace.kernel.annotations import In, InOut, Out, Scalar
 from pto_wsp.trace.kernel.definition import KernelDef
 
 from ..conftest import Array, BuildAll, Built, Job
@@ -93,9 +93,31 @@ def test_no_transposed_copy_is_made() -> None:
         pto.store(out, q @ keys.T)
 
     code = emit_kernel(run_kernel_passes(trace(product)), "product", {"q": True, "keys": True, "out": True})
-    assert "pto_matmul_short_i8(matmul, 64, q, q_step, keys, keys_step, args[0].extent[0], 16, 64, 32, " in code.text
+    assert "pto_matmul_short_i8(out, out_step, q, q_step, keys, keys_step, args[0].extent[0], 16, 64, 32, " in code.text
     assert "PTO_MATMUL_TRANSPOSE_B, matmul_work);" in code.text
     assert "transpose" not in code.text
+
+
+def test_sums_go_to_the_output_unless_it_is_read_or_short(build_all: BuildAll) -> None:
+    def product(a: In[Tile[70, 70, F32]], b: In[Tile[70, 70, F32]], out: Out[Tile[70, 70, F32]]) -> None:
+        pto.store(out, a @ b)
+
+    def in_place(x: InOut[Tile[70, 70, F32]], b: In[Tile[70, 70, F32]]) -> None:
+        pto.store(x, x @ b)
+
+    ways = build_all({"whole": Job(trace(product)), "in place": Job(trace(in_place))})
+    a, b = numbers(F32, 70, 70), numbers(F32, 70, 70, seed=1)
+    assert "pto_matmul_short_f32(out, out_step, " in ways["whole"].code.text
+    for rows, cols in ((70, 70), (70, 5), (7, 70)):
+        around = np.full((72, 76), 0.5, np.float32)
+        ways["whole"]({"a": a, "b": b, "out": around[1:1 + rows, 2:2 + cols]})
+        np.testing.assert_array_equal(around[1:1 + rows, 2:2 + cols], (a @ b)[:rows, :cols])
+        assert (around == 0.5).sum() == around.size - rows * cols
+    shared, x = a.copy(), a.copy()
+    ways["whole"]({"a": shared, "b": b, "out": shared}, stage=["a"])
+    ways["in place"]({"x": x, "b": b})
+    np.testing.assert_array_equal(shared, a @ b)
+    np.testing.assert_array_equal(x, a @ b)
 
 
 @pytest.mark.slow
