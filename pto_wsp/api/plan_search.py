@@ -3,9 +3,10 @@
     plan = auto_schedule(f, x, w, arch="ascend_910b", budget=20)      # never slower than f.plan(x, w, arch="ascend_910b")
     f(x, w, plan=plan)
 
-From the best plan so far, each tile, each step of a sum and each batch of tiles is halved and doubled, each Tunable parameter takes its
-other values, and each collective its other algorithms. A plan that does not fit is left out. Each candidate runs once, on copies of the
-arrays, and its tasks are simulated; with `wall_time=True` it runs several times on this machine, and the clock decides. Of a function over
+From the best plan so far, each tile, each step of a sum and each batch of tiles is halved and doubled, values between kernels lie in
+scratch of a task or of the whole tensor, products take their tiles in steps of m and n with either operand staying, each Tunable parameter
+takes its other values, and each collective its other algorithms. A plan that does not fit is left out. Each candidate runs once, on copies of
+the arrays, and its tasks are simulated; with `wall_time=True` it runs several times on this machine, and the clock decides. Of a function over
 a mesh, `f.using(mesh=mesh)`, the arrays are Tensors with layouts, and `arch` says how ranks are linked.
 """
 
@@ -23,6 +24,8 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import AutoScheduleError, PtoError
 from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ops.spec import Matmul
+from pto_wsp.ops.table import TABLE
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.source import here
@@ -112,6 +115,17 @@ def _copied(array: object) -> object:
     return Tensor(held, layout=array.layout) if isinstance(array, Tensor) else held
 
 
+def _product_steps(plan: TilePlan) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the groups of products that take whole tiles, with the steps to try: halves of a tile's rows, its columns and both."""
+    for cost in plan.costs:
+        tiles = [entry.value for entry in plan.entries if entry.key == "tiles" and entry.name == cost.name]
+        stepped = any(entry.key == "inner" and entry.name == cost.name and entry.axis in ("m", "n") for entry in plan.entries)
+        if any(isinstance(TABLE.get(op), Matmul) for op in cost.ops) and not stepped and len(tiles) >= 2:
+            m, n = (tile // 2 if isinstance(tile, int) else 0 for tile in tiles[-2:])
+            both: dict[str, object] = {"m": m, "n": n}
+            yield from ((cost.name, steps) for steps in ({"m": m}, {"n": n}, both, {**both, "stay": "right"}) if all(steps.values()))
+
+
 def _neighbours(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[TilePlan]:
     """Yield the plans that differ from a plan by one entry and fit."""
     changes: list[dict[str, dict[str, object]]] = [
@@ -121,6 +135,9 @@ def _neighbours(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[Til
         if entry.key in _CUTS and isinstance(entry.value, int):
             sizes = [size for size in (entry.value * 2, entry.value // 2) if size]
             changes += [{entry.key: {entry.name: {entry.axis: size} if entry.axis else size}} for size in sizes]
+    changes += [{"keep": {entry.name: "whole" if entry.value == "task" else "task"}} for entry in plan.entries
+                if entry.key == "keep" and entry.value in ("task", "whole")]
+    changes += [{"inner": {name: steps}} for name, steps in _product_steps(plan)]
     changes += [{"tunables": {name: value}} for name, tunable in tunables.items() for value in tunable.values]
     batches: dict[str, object] = {entry.name: entry.value for entry in plan.entries if entry.key == "batch"}
     for change in changes:

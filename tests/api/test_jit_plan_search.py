@@ -61,6 +61,26 @@ def test_what_a_search_over_ranks_needs() -> None:
         auto_schedule(summed.using(mesh=Mesh(x=4)), x, w, arch="ascend_910b")
 
 
+@jit
+def normed_product(x: Tensor["t", 512, F32], g: Tensor[512, F32], w: Tensor[512, 384, F32]):
+    normed = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6) * g
+    return normed @ w
+
+
+def test_a_search_tries_steps_of_products_and_where_values_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[TilePlan] = []
+    monkeypatch.setattr(plan_search, "simulated_cycles", lambda *given, **_: tried.append(given[2]) or len(tried))
+    rng = np.random.default_rng(5)
+    given = [rng.standard_normal(shape, np.float32) for shape in ((64, 512), (512,), (512, 384))]
+    default = normed_product.plan(*given, arch="ascend_910b")
+    assert auto_schedule(normed_product, *given, arch="ascend_910b", budget=60) == default
+    assert [entry.first for entry in default.entries if entry.key == "keep"] == ["task"]
+    by_hand = [{entry.place: entry.first for entry in plan.entries if entry.by_hand} for plan in tried]
+    assert {("keep", "normed", ""): "whole"} in by_hand
+    steps = [{place[2]: value for place, value in entries.items() if place[0] == "inner"} for entries in by_hand]
+    assert [found for found in steps if set(found) == {"m"}] and [found for found in steps if set(found) == {"m", "n"}], steps
+
+
 def test_a_budget_of_one_returns_the_default_plan() -> None:
     x, w = arrays()
     assert auto_schedule(product, x, w, arch="ascend_910b", budget=1) == product.plan(x, w, arch="ascend_910b")

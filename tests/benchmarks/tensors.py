@@ -395,7 +395,8 @@ def _function(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: 
 
 def _searched(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str | None, budget: int) -> Made:
     copies = [value.copy() for value in given.values()]
-    return _planned(pair, module, given, arch, auto_schedule(pair.function, *copies, arch=arch or "host_cpu", budget=budget))
+    plan = auto_schedule(pair.function, *copies, arch=arch or "host_cpu", budget=budget, wall_time=arch is None)
+    return _planned(pair, module, given, arch, plan)
 
 
 def _planned(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str | None, plan: TilePlan) -> Made:
