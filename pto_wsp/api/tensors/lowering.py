@@ -119,9 +119,8 @@ def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target
     """
     sizes = sizes if ranks is None else {**sizes, **ranks.sizes}
     context = context_of(arch, target, sizes, ranks)
-    known = None if given is None else _planning_of(given, function, context)
-    if known is not None:
-        return replace(known.planned, plan=given)
+    if given is not None and (carried := _planning_of(given, function, context)) is not None:
+        return replace(carried.planned, plan=given)
     planner = planner_of(function, context, traces)
     plan = _chosen(function, empty_plan(function, arch, target, sizes), context, planner) if given is None else \
         given.used_with(function.name, planner)
