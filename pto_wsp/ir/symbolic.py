@@ -228,8 +228,8 @@ class Symbolic:
 
     def __bool__(self) -> NoReturn:
         _refuse(self, "bool", "if, while, and, or, not, in, min() and max() decide while the body is traced, once for all "
-                "iterations; branch with `with P.when(c):` in a workload and `with pto.when(c):` in a kernel, "
-                "choose with c.where(a, b), join conditions with &, | and ~, "
+                "iterations; branch with `with P.when(c):` in a workload, `with pto.when(c):` in a kernel, "
+                "`with tt.when(c):` in a function on tensors, choose with c.where(a, b), join conditions with &, | and ~, "
                 "and take .min() and .max()")
 
     def __int__(self) -> NoReturn:

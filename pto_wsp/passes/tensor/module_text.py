@@ -17,9 +17,8 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, Var, add, ceil_div, leaves, mul, sub
-from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Make, Put, TensorFunction, TileCut, nested_loops
+from pto_wsp.ir.tensor_function import Array, ArrayConstant, ArrayView, Body, Make, Put, TensorFunction
 from pto_wsp.ir.view import Cut
-from pto_wsp.passes.tensor.effects import fresh_ids
 from pto_wsp.passes.tensor.emitted import EmittedModule, ModuleTensor
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, identifier
@@ -36,7 +35,6 @@ _IMPORTED = ("DType", "In", "InOut", "Injective", "Mesh", "Monotone", "Out", "P"
              *sorted(FUNCTIONS.values()), "pto", "reduce_scatter", "relayout", "workload")
 _TAKEN = RESERVED | {*_IMPORTED, "np", "cache", "run", "program"}
 _OF_RUN = {*keyword.kwlist, "program", "np", "ceildiv", *FUNCTIONS.values(), *(dtype.name for dtype in DType)}
-_FILL_ROWS, _FILL_COLUMNS = 64, 512       # the tile of a task that sets state to a number
 
 
 class ModuleText:
@@ -62,7 +60,6 @@ class ModuleText:
         self._tensors: dict[int, str] = {}
         self._variables: dict[Var, str] = {}
         self._used: set[str] = set()          # symbols that the workload knows, so that a run may bind them
-        self._ids = fresh_ids(function)
         self._mesh = ""                       # name of the mesh in the module
         self._keep: list[Body] = []           # bodies made here: segments are known by the identity of their body
 
@@ -215,12 +212,8 @@ class ModuleText:
         return lines
 
     def _made(self, make: Make, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
-        lines: list[ModuleLine] = []
-        if make.array.id not in self._tensors:
-            lines.append(self._scratch(make.array, depth, names, make.span))
-        if make.fill is not None:
-            lines.extend(self._filled(make, depth, names, variables))
-        return lines
+        assert make.fill is None, "a kernel of its own fills it, see partition"
+        return [] if make.array.id in self._tensors else [self._scratch(make.array, depth, names, make.span)]
 
     def _scratch(self, array: Array, depth: int, names: Names, span: Span) -> ModuleLine:
         name = self._variable(array.name, names)
@@ -259,28 +252,6 @@ class ModuleText:
             self._kernel_lines += [ModuleLine(""), ModuleLine(""), ModuleLine("@kernel", 0, call.span),
                                    ModuleLine(f"def {name}({', '.join(call.params)}):", 0, call.span), *call.body]
         return self._kernels[call.shape]
-
-    def _filled(self, make: Make, depth: int, names: Names, variables: dict[Var, str]) -> list[ModuleLine]:
-        """Return the loops of tasks that set state in memory to its first number."""
-        array = make.array
-        assert make.fill is not None
-        loops: list[tuple[Var, Scalar]] = []
-        view = ArrayView(array)
-        from_last = array.rank - 1
-        for dim, extent in enumerate(array.shape):
-            size = (_FILL_COLUMNS if dim == from_last else _FILL_ROWS if dim == from_last - 1 else 1)
-            if isinstance(extent, Const) and int(extent.value) <= size:
-                continue
-            var = Var(f"{array.name}_{dim}", next(self._ids))
-            loops.append((var, ceil_div(extent, Const(size))))
-            view = view.then(TileCut(dim, mul(var, Const(size)), size))
-        put = Put(view, Const(make.fill), span=make.span)
-        task: Body = flow.Sequence((flow.Do(put),))
-        body = nested_loops(loops, task, make.span)
-        self._homes.adopt(body)
-        self._homes.segments[id(task)] = (Run(f"{array.name}.fill", task.items),)
-        self._keep.append(body)
-        return self._tasks(body, depth, names, variables)
 
     # -- the module ----------------------------------------------------------------------------------------------------
     def _assembled(self, name: str, bound: Sequence[ModuleTensor], constants: Mapping[int, str],

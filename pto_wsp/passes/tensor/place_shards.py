@@ -108,7 +108,7 @@ class _Placing:
         self._parts = RankParts(function, placement.mesh, cuts)
 
     def placed(self) -> tuple[TensorFunction, LocalArrays]:
-        """Return the function on self._parts.
+        """Return the function on parts.
 
         Raises: StartOver, and as `place_shards`.
         """

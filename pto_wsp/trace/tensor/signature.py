@@ -285,8 +285,9 @@ class _Matching:
         """Return why a type does not fit that of a parameter; a symbol takes any number."""
         shown = f"`{self._function}`: argument `{path}`"
         if found.dtype is not wanted.dtype:
+            name = wanted.dtype.np.name
             return TensorTypeMismatchError(f"{shown} is of another dtype", here(), expected=repr(wanted), found=repr(found),
-                                           help=f"x.astype(np.{wanted.dtype.np.name}) makes a copy of that dtype")
+                                           help=f"x.astype({name!r}) copies an array to that dtype, x.to(torch.{name}) a torch tensor")
         if found.rank != wanted.rank:
             return TensorTypeMismatchError(f"{shown} is of another rank", here(), expected=f"{wanted!r}, of rank {wanted.rank}",
                                            found=f"{found!r}, of rank {found.rank}")
