@@ -3,11 +3,11 @@
     plan = auto_schedule(f, x, w, arch="ascend_910b", budget=20)      # never slower than f.plan(x, w, arch="ascend_910b")
     f(x, w, plan=plan)
 
-From the best plan so far, each tile, each step of a sum and each batch of tiles is halved and doubled, values between kernels lie in
-scratch of a task or of the whole tensor, products take their tiles in steps of m and n with either operand staying, each Tunable parameter
-takes its other values, and each collective its other algorithms. A plan that does not fit is left out. Each candidate runs once, on copies of
-the arrays, and its tasks are simulated; with `wall_time=True` it runs several times on this machine, and the clock decides. Of a function over
-a mesh, `f.using(mesh=mesh)`, the arrays are Tensors with layouts, and `arch` says how ranks are linked.
+From the best plan so far, each tile, each step of a sum and each batch of tiles is halved and doubled. Values between kernels lie in
+scratch of a task or of the whole tensor, and products take their tiles in steps of m and n with either operand staying. Each Tunable
+parameter takes its other values, each collective its other algorithms. A plan that does not fit is left out. Each candidate runs once, on
+copies of the arrays, and its tasks are simulated; with `wall_time=True` it runs several times on this machine, and the clock decides. Of a
+function over a mesh, `f.using(mesh=mesh)`, the arrays are Tensors with layouts, and `arch` says how ranks are linked.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def _product_steps(plan: TilePlan) -> Iterator[tuple[str, dict[str, object]]]:
         stepped = any(entry.key == "inner" and entry.name == cost.name and entry.axis in ("m", "n") for entry in plan.entries)
         if any(isinstance(TABLE.get(op), Matmul) for op in cost.ops) and not stepped and len(tiles) >= 2:
             m, n = (tile // 2 if isinstance(tile, int) else 0 for tile in tiles[-2:])
-            both: dict[str, object] = {"m": m, "n": n}
-            yield from ((cost.name, steps) for steps in ({"m": m}, {"n": n}, both, {**both, "stay": "right"}) if all(steps.values()))
+            tried: tuple[dict[str, object], ...] = ({"m": m}, {"n": n}, {"m": m, "n": n}, {"m": m, "n": n, "stay": "right"})
+            yield from ((cost.name, steps) for steps in tried if all(steps.values()))
 
 
 def _neighbours(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[TilePlan]:
