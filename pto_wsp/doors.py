@@ -62,12 +62,11 @@ TARGET_ALIASES = {
 # Modules of the targets, of commands, and what a program from the cache does without: it builds nothing.
 LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp.{name}" for name in (
     "api.advise", "api.compare", "api.over_mpi", "api.program", "api.tensors.lowering", "api.tensors.meanings", "api.plan_search",
-    "api.tensors.torch_op",
-    "artifact.contents", "artifact.manifest", "cli.cache", "cli.demo", "cli.doctor", "cli.packages", "cli.programs", "cli.runs",
-    "cli.schedules", "ir.print_ir", "ir.tensor_function_text", "passes.kernel.check_finite", "passes.tensor.passes", "run.pass_check",
-    "targets.cpu_sim_build", "targets.load", "targets.save", "targets.table", "trace.kernel_data", "view.card", "view.compare_cards",
-    "view.html", "view.kernel_cards", "view.notebook", "view.pass_cards", "view.program_cards", "view.run_page", "view.text",
-    "view.workload_cards")})
+    "api.tensors.torch_op", "artifact.build", "artifact.contents", "artifact.manifest", "cli.cache", "cli.demo", "cli.doctor",
+    "cli.packages", "cli.programs", "cli.runs", "cli.schedules", "ir.print_ir", "ir.tensor_function_text", "passes.kernel.check_finite",
+    "passes.tensor.passes", "run.pass_check", "targets.cpu_sim_build", "targets.load", "targets.save", "targets.table",
+    "trace.kernel_data", "view.card", "view.compare_cards", "view.html", "view.kernel_cards", "view.notebook", "view.pass_cards",
+    "view.program_cards", "view.run_page", "view.text", "view.workload_cards")})
 
 
 def late_name(name: str) -> object:

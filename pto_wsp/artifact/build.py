@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import hashlib
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from functools import lru_cache
@@ -26,7 +27,7 @@ from pto_wsp.artifact.manifest import RuntimeManifest
 from pto_wsp.artifact.store import cache_root, keep_record, lookup, publish, record_of
 from pto_wsp.artifact.toolchain import compile_library, cpu_features, find_toolchain, library_fault, no_library
 from pto_wsp.c.flags import compile_flags
-from pto_wsp.errors import AbiMismatchError, CacheCorruptError, CacheFolderError, CompilerFailedError
+from pto_wsp.errors import AbiMismatchError, CacheCorruptError, CacheFolderError, CompilerFailedError, PtoError
 from pto_wsp.progress import tell
 from pto_wsp.resources import (
     PACKAGE_DIR,
@@ -113,11 +114,41 @@ def load_runtime() -> Runtime:
     return runtime_of(str(cache_root()), machine_key(portable=False))
 
 
+def begin_runtime() -> None:
+    """Begin to build the runtime library beside this thread, if this machine has not built it yet: what is compiled needs it at its end.
+
+    `load_runtime` waits for the thread. What goes wrong here goes wrong again there, and is raised there.
+    """
+    with contextlib.suppress(PtoError, OSError), _beginning:
+        key = _runtime_key(machine_key(portable=False))
+        place = str(cache_root()), key
+        if place not in _begun:
+            _begun[place] = None
+            if lookup(key, _RUNTIME, RuntimeManifest) is None:
+                thread = _begun[place] = threading.Thread(target=_build_beside, args=(key,), name="pto_wsp runtime library")
+                thread.start()
+
+
+def _build_beside(key: str) -> None:
+    with contextlib.suppress(PtoError, OSError):
+        publish(key, _RUNTIME, RuntimeManifest, _fill_runtime)
+
+
+_beginning = threading.Lock()
+_begun: dict[tuple[str, str], threading.Thread | None] = {}      # by store and key; None where the library was there
+
+
+def _runtime_key(machine: str) -> str:
+    return hashlib.sha256(f"runtime and interface\n{source_digests().csrc}\n{machine}".encode()).hexdigest()
+
+
 @lru_cache(maxsize=4)
 def runtime_of(root: str, machine: str) -> Runtime:
     """Return the runtime library of a store for a machine; a process opens it once. Raises as `load_runtime` does."""
-    del root      # part of the cache key: another store has its own library
-    key = hashlib.sha256(f"runtime and interface\n{source_digests().csrc}\n{machine}".encode()).hexdigest()
+    key = _runtime_key(machine)
+    begun = _begun.get((root, key))
+    if begun is not None:
+        begun.join()
     folder, manifest = lookup(key, _RUNTIME, RuntimeManifest) or publish(key, _RUNTIME, RuntimeManifest, _fill_runtime)
     shipped = wheel_data(PARSED_ABI)
     ffi = read_abi((folder / PARSED_ABI if shipped is None else shipped).read_bytes())

@@ -15,6 +15,7 @@ from pto_wsp.passes.kernel.passes import KERNEL_PASSES
 from pto_wsp.passes.passes import PASSES
 from pto_wsp.resources import csrc_dir
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
+from tests.artifact.test_toolchain import script
 from tests.caches import with_runtime
 
 
@@ -54,6 +55,30 @@ def test_artifacts_name_no_folder_of_this_machine(twins: tuple[Path, Path, tuple
 @pytest.mark.slow
 def test_the_folder_is_named_after_the_program(twins: tuple[Path, Path, tuple[str, ...]]) -> None:
     assert twins[0].name.startswith("scripted-")
+
+
+@pytest.mark.slow
+def test_the_runtime_library_is_built_while_the_program_is_compiled(tmp_path: Path) -> None:
+    model = tmp_path / "model.py"
+    model.write_text(SCRIPT)
+    program = finish(start(model, with_runtime(tmp_path / "built")))
+    runtime = next((tmp_path / "built" / "artifacts").glob("pto_runtime-*"))
+    begun, linked = tmp_path / "begun", tmp_path / "linked"
+    compiler = script(tmp_path / "compiler", f"""while [ $# -gt 0 ]; do
+    case "$1" in
+    --version) echo patient; exit ;;
+    -o) case "$2" in
+        objects/*) touch "{begun}" ;;
+        libpto_runtime.so) touch "{begun}"; echo once >> "{linked}"; cp "{runtime}/$2" . ;;
+        *) n=0      # the program's code is compiled no sooner than the library is begun
+           until [ -e "{begun}" ]; do n=$((n + 1)); [ $n -lt 600 ] || exit 1; sleep 0.1; done
+           cp "{program}/$2" . ;;
+        esac; exit ;;
+    esac
+    shift
+done""")
+    made = finish(start(model, tmp_path / "empty", env={"CC": compiler}))
+    assert made.name.startswith("scripted-") and linked.read_text() == "once\n"
 
 
 @pytest.mark.parametrize("change", [

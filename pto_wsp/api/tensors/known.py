@@ -203,6 +203,8 @@ class KnownFunctions:
             if kept is not None:
                 return kept
             refuse_compiling(function.name, ", ".join(types))
+            if self._options.target == DEFAULT_TARGET:
+                doors.late_module("pto_wsp.artifact.build").begin_runtime()
             if self._options.rest.get("verify_passes") is True:
                 _check_passes(function, plan, self._options, arch, bound)
             made = _compiled(function, plan, self._options, arch)
