@@ -14,7 +14,7 @@ import hashlib
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -114,11 +114,14 @@ def load_runtime() -> Runtime:
     return runtime_of(str(cache_root()), machine_key(portable=False))
 
 
-def begin_runtime() -> None:
-    """Begin to build the runtime library beside this thread, if this machine has not built it yet: what is compiled needs it at its end.
+@contextlib.contextmanager
+def runtime_begun() -> Iterator[None]:
+    """Build the runtime library beside what is done inside, if this machine has not built it yet: what is compiled needs it at its end.
 
-    `load_runtime` waits for the thread. What goes wrong here goes wrong again there, and is raised there.
+    `load_runtime` waits for the thread, and so does the end, which leaves no compiler running. What goes wrong in the thread goes wrong
+    again in `load_runtime`, and is raised there.
     """
+    thread: threading.Thread | None = None
     with contextlib.suppress(PtoError, OSError), _beginning:
         key = _runtime_key(machine_key(portable=False))
         place = str(cache_root()), key
@@ -127,6 +130,11 @@ def begin_runtime() -> None:
             if lookup(key, _RUNTIME, RuntimeManifest) is None:
                 thread = _begun[place] = threading.Thread(target=_build_beside, args=(key,), name="pto_wsp runtime library")
                 thread.start()
+    try:
+        yield
+    finally:
+        if thread is not None:
+            thread.join()
 
 
 def _build_beside(key: str) -> None:

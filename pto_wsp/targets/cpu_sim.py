@@ -12,7 +12,7 @@ import numpy as np
 
 from pto_wsp import doors
 from pto_wsp.arch.model import Arch
-from pto_wsp.artifact.build import LoadedArtifact, begin_runtime, load_artifact, machine_key, package_key
+from pto_wsp.artifact.build import LoadedArtifact, load_artifact, machine_key, package_key, runtime_begun
 from pto_wsp.artifact.manifest import Manifest
 from pto_wsp.artifact.store import lookup
 from pto_wsp.artifact.toolchain import cache_bytes
@@ -65,13 +65,16 @@ class _CpuSim:
         return (*PASSES, *_kernel_passes(options))
 
     def compile(self, request: CompileRequest) -> Compiled:
+        with runtime_begun():
+            return self._compiled(request)
+
+    def _compiled(self, request: CompileRequest) -> Compiled:
         options, own = request.options, request.runner.replaced
         if options.check_finite and request.runner.changes(KERNEL_PASSES):
             out = ", ".join(sorted(request.runner.left_out))
             given = f"passes={{{', '.join(repr(name) for name in own)}}}" if own else f"without {out}"
             raise CompileOptionError("check_finite=True goes with the package's own passes on kernels alone", here(), found=given,
                                      help="leave one of them out: a fault is named by its number among the package's checks")
-        begin_runtime()
         made = make_plan(request, PASSES, _cache_bytes(options))
         raise_all(tuple(_count_errors(use.kernel for use in made.plan.kernels)))
         raise_all(capacity_errors((use.kernel for use in made.plan.kernels), request.arch))

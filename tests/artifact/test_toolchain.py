@@ -268,7 +268,7 @@ def test_a_process_that_waits_for_another_ones_compiler_says_so(tmp_path: Path) 
     assert waiter.stderr is not None
     line = waiter.stderr.readline()
     go.touch()
-    assert re.fullmatch(rf"pto_wsp: waiting for process {builder.pid}, which builds scripted: [3-9] s so far\n", line), line
+    assert re.fullmatch(rf"pto_wsp: waiting for process {builder.pid}, which builds (scripted|pto_runtime): [3-9] s so far\n", line), line
     assert finish(builder) == finish(waiter)
 
 

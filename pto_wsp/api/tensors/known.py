@@ -9,6 +9,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import FunctionType
 
 from pto_wsp import doors
@@ -203,11 +204,11 @@ class KnownFunctions:
             if kept is not None:
                 return kept
             refuse_compiling(function.name, ", ".join(types))
-            if self._options.target == DEFAULT_TARGET:
-                doors.late_module("pto_wsp.artifact.build").begin_runtime()
             if self._options.rest.get("verify_passes") is True:
                 _check_passes(function, plan, self._options, arch, bound)
-            made = _compiled(function, plan, self._options, arch)
+            library = self._options.target == DEFAULT_TARGET
+            with doors.late_module("pto_wsp.artifact.build").runtime_begun() if library else nullcontext():
+                made = _compiled(function, plan, self._options, arch)
             if record is not None:
                 disk.keep_program(record, made)
             return made
