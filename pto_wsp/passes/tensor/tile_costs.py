@@ -35,7 +35,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import PlanFitError, SourcePosition
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entry import Unit, Work
-from pto_wsp.ops.spec import RowReduce
+from pto_wsp.ops.spec import Elementwise, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -46,6 +46,7 @@ MOST_CANDIDATES = 1024      # a group's: they are costed together, so that their
 _ALIGN = 32                 # bytes: the smallest unit that on-chip memories move
 _CUBE_MULTIPLE = 16         # rows and columns of the cube's blocks
 _HOST_BYTES = 1 << 20       # of a CPU that does not tell its caches
+_HOST_SERIES = 16     # estimate: instructions of a CPU for a division or a series, e.g. of exp
 _HOST_SUBMIT = 600          # cycles: estimate of a task's submission on a CPU
 
 
@@ -475,7 +476,7 @@ class _GroupNumbers:
         for name in reversed([name for name in self.axes if name not in self.summed]):
             here = (parts[name] > 1) & (neighbours == 1)
             neighbours = np.where(here, np.minimum(batch, parts[name]), neighbours)
-            parts[name] = np.where(here, np.ceil(parts[name] / batch), parts[name])
+            parts[name] = np.where(here & (batch > 1), np.ceil(parts[name] / batch), parts[name])
         tasks = reduce(mul, (parts[name] for name in self.axes if name not in self.summed), np.ones(n))
         before: dict[str, Numbers] = {}        # cycles by pipe, outside of the loop over steps
         inside: dict[str, Numbers] = {}        # cycles of one iteration of the loop
@@ -516,9 +517,13 @@ class _GroupNumbers:
             if kind is Work.MKN and len(operands) >= 2:
                 lhs, rhs = operands[0], operands[1]
                 amount = self.volume(results[0], tiles, n) * self.extent(lhs.dims[-1], tiles)
+                rows = self.axes.get(str(lhs.dims[-2])) if len(lhs.dims) > 1 else None
+                if self.on_host and rows is not None and rows.varies:      # a CPU's product leaves out rows that are padding
+                    amount = amount / np.maximum(1, 1 + 0.5 * tiles[rows.name] / rows.extent)
                 add(where, "cube", amount, lhs.dtype, op.times, n_runs)
-                if not self.on_host:
-                    add(where, "MTE1", self.volume(lhs, tiles, n) + self.volume(rhs, tiles, n), lhs.dtype, op.times, n_runs)
+                # a core brings both operands to the cube; a CPU packs the right one, once for all rows of the tile
+                brought = self.volume(rhs, tiles, n) + (0 if self.on_host else self.volume(lhs, tiles, n))
+                add(where, "MTE1", brought, lhs.dtype, op.times, n_runs)
             else:
                 amount = reduce(np.maximum, (self.volume(value, tiles, n) for value in (*results, *operands)), np.ones(n))
                 if kind is Work.SORT and operands and operands[0].dims:
@@ -526,6 +531,9 @@ class _GroupNumbers:
                     columns = tiles[last] if isinstance(last, str) else np.full(n, float(last))
                     amount = self.volume(operands[0], tiles, n) * np.maximum(1, np.ceil(np.log2(np.maximum(columns, 2))))
                 widest = max((value.dtype for value in (*results, *operands)), key=lambda dtype: dtype.nbytes)
+                entry = TABLE.get(op.op)
+                if self.on_host and isinstance(entry, Elementwise) and not entry.c.simple:
+                    amount = amount * _HOST_SERIES
                 add(where, "vector", amount, widest, op.times, n_runs)
         chain = reduce(np.add, before.values(), np.zeros(n))
         iteration_sum = reduce(np.add, inside.values(), np.zeros(n))
