@@ -476,7 +476,8 @@ class _GroupNumbers:
         for name in reversed([name for name in self.axes if name not in self.summed]):
             here = (parts[name] > 1) & (neighbours == 1)
             neighbours = np.where(here, np.minimum(batch, parts[name]), neighbours)
-            parts[name] = np.where(here & (batch > 1), np.ceil(parts[name] / batch), parts[name])
+            if batch > 1 or not self.on_host:      # threads of a CPU take the next task: half of a task on average stays half
+                parts[name] = np.where(here, np.ceil(parts[name] / batch), parts[name])
         tasks = reduce(mul, (parts[name] for name in self.axes if name not in self.summed), np.ones(n))
         before: dict[str, Numbers] = {}        # cycles by pipe, outside of the loop over steps
         inside: dict[str, Numbers] = {}        # cycles of one iteration of the loop
