@@ -49,6 +49,17 @@ def test_half_a_tile_of_an_extent_that_varies_is_padding() -> None:
     assert varying[16] / same[16] < 1.1
 
 
+# A CPU computes exp as a series, and a division for as long as one.
+@pytest.mark.parametrize("op", ["exp", "div"])
+def test_functions_and_divisions_cost_a_cpu_several_instructions(op: str) -> None:
+    def cycles(op: str) -> int:
+        axes, values, _ = rows(256, 64)
+        ranking = rank_tiles(axes, values, (TileOp(op, ("y",), ("x",)),), builtin_arch("host_cpu").with_cores(cube=1, vector=1))
+        return ranking.choices[0].cycles
+
+    assert cycles(op) > 3 * cycles("mul")
+
+
 # -- capacity ----------------------------------------------------------------------------------------------------------
 def test_capacity_of_a_row_program_is_that_of_the_check_and_the_working_memory_of_its_sum() -> None:
     @kernel
