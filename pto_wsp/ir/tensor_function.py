@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
+from math import inf
 from typing import Any, TypeAlias
 
 from pto_wsp import doors
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.extents import simplified
+from pto_wsp.ir.intervals import Interval, interval
 from pto_wsp.ir.layout import Contract, TensorRef
 from pto_wsp.ir.scalar import Binary, Const, Element, Op, Scalar, SymbolRef, Var, ceil_div, children, minimum, sub
 from pto_wsp.ir.view import Cut, Permute, Pick
@@ -368,43 +370,20 @@ def most_of(extent: Scalar, assumed: Callable[[Scalar], int | None]) -> int | No
 
     `assumed`: the promised bound of an expression. Symbols are 0 or more, and extents of no positions 0.
     """
+    def known(node: Scalar) -> Interval | None:
+        limit = limit_of(node)
+        most = assumed(node) if limit is None else limit
+        return _of_symbols(node) if most is None else (interval(node, _of_symbols)[0], most)
+
     limit = limit_of(extent)
-    known = assumed(extent) if limit is None else limit
-    if known is not None or not isinstance(extent, Binary):
-        return known
-    left, right = most_of(extent.lhs, assumed), most_of(extent.rhs, assumed)
-    match extent.op:
-        case Op.MIN:
-            return right if left is None else left if right is None else min(left, right)
-        case Op.SUB:
-            least = _least_of(extent.rhs)
-            return None if left is None or least is None else max(0, left - least)
-        case Op.ADD | Op.MAX | Op.MUL if left is not None and right is not None:
-            if extent.op is Op.MUL:
-                return None if _least_of(extent) is None else left * right
-            return left + right if extent.op is Op.ADD else max(left, right)
-        case Op.FLOORDIV if left is not None and isinstance(extent.rhs, Const) and extent.rhs.value > 0:
-            return left // int(extent.rhs.value)
-        case _:
-            return None
+    if limit is not None or not isinstance(extent, Binary):      # most extents: there is nothing to combine
+        return assumed(extent) if limit is None else limit
+    most = interval(extent, known)[1]
+    return None if most == inf else max(0, int(most))
 
 
-def _least_of(node: Scalar) -> int | None:
-    """Return a lower bound of a whole number that an extent is made of; None if there is none."""
-    match node:
-        case Const(value):
-            return int(value)
-        case SymbolRef(dtype=None):
-            return 0
-        case Binary(Op.ADD | Op.MIN | Op.MAX | Op.MUL as op, lhs, rhs):
-            left, right = _least_of(lhs), _least_of(rhs)
-            if op is Op.MAX:
-                return max((one for one in (left, right) if one is not None), default=None)
-            if left is None or right is None or (op is Op.MUL and min(left, right) < 0):
-                return None
-            return min(left, right) if op is Op.MIN else left + right if op is Op.ADD else left * right
-        case _:
-            return None
+def _of_symbols(node: Scalar) -> Interval | None:
+    return (0, inf) if isinstance(node, SymbolRef) and node.dtype is None else None
 
 
 def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const, SymbolRef
+from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
@@ -24,13 +24,13 @@ from pto_wsp.ir.tensor_function import (
     TileCut,
     indices_in,
     limit_of,
-    most_of,
 )
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, statements_of
 from pto_wsp.passes.tensor.effects import is_move, vars_in
+from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.values import dataclass
 
@@ -116,7 +116,7 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
 
 def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:
     """Return the largest number that an axis may be; None where nothing says so."""
-    return most_of(axes.extent(axis), lambda one: bounds.get(one.name) if isinstance(one, SymbolRef) else None)
+    return ExtentLimits(bounds).of(axes.extent(axis))
 
 
 def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
@@ -130,7 +130,7 @@ def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
         statement = item.leaf
         if isinstance(statement, Make | Show):
             return False
-        reads = list(statement.reads)
+        reads = statement.reads
         has_axis = any(axis in axes.of_view(view) for view in reads)
         result_has = isinstance(statement, Apply) and any(axis in axes.of_array(array) for array in statement.results)
         if isinstance(statement, Put) and has_axis:
@@ -239,7 +239,7 @@ def _all_axes(axes: Axes, statements: Sequence[Statement]) -> tuple[Dim, ...]:
             every.extend(axes.of_array(array))
     through = {axes.of_view(statement.target)[0] for statement in statements if isinstance(statement, Put) and statement.table is not None}
     rows = {axes.of_view(view)[0] for statement in statements if isinstance(statement, Apply) and statement.op == TAKE
-            for view in list(statement.reads)[:1]}
+            for view in statement.reads[:1]}
     return tuple(dict.fromkeys(axis for axis in every if axis is not None and axis not in through | rows))
 
 
