@@ -13,11 +13,13 @@ import sys
 from _thread import RLock  # threading takes half a millisecond of an import
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, replace
 from dataclasses import dataclass as _standard
 from inspect import get_annotations
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self
+from operator import attrgetter, is_
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+V = TypeVar("V")
 
 _set = object.__setattr__
 _reading = RLock()
@@ -63,6 +65,15 @@ class Derived:
             found = find(self)
             _set(self, name, found)
             return found
+
+
+def replaced(value: V, /, **new: Any) -> V:
+    """Return a frozen value with other fields: the same object, if each field stays the same object, or a tuple of the same objects."""
+    for name, one in new.items():
+        old = getattr(value, name)
+        if old is not one and not (type(old) is type(one) is tuple and len(old) == len(one) and all(map(is_, old, one))):
+            return cast(V, replace(cast(Any, value), **new))
+    return value
 
 
 def _dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True, repr: bool = True,

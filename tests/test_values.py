@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from pto_wsp.values import Derived, ReadLater
+from pto_wsp.values import Derived, ReadLater, replaced
 from pto_wsp.values import dataclass as ours
 
 
@@ -259,3 +259,11 @@ def test_what_follows_from_fields_is_found_once() -> None:
     assert pickle.loads(pickle.dumps(value)).total == 3
     with pytest.raises(AttributeError, match="has no attribute 'mean'"):
         value.mean  # type: ignore[attr-defined]  # noqa: B018 - it raises
+
+
+def test_a_value_whose_fields_stay_is_the_same_object() -> None:
+    one, two = (1, 2), [3]
+    value = _Terms(one, two)
+    assert replaced(value, terms=one, found=two) is value
+    assert replaced(value, terms=tuple([*one])) is value
+    assert replaced(value, terms=(1, 2, 3)) == _Terms((1, 2, 3)) and replaced(value, terms=()) == _Terms(())

@@ -21,7 +21,7 @@ from typing import Generic, TypeAlias, TypeVar, Union
 
 from pto_wsp.ir.scalar import Scalar, SlotValue, Var
 from pto_wsp.source import UNKNOWN, Span
-from pto_wsp.values import dataclass
+from pto_wsp.values import dataclass, replaced
 
 Leaf = TypeVar("Leaf")
 Other = TypeVar("Other")
@@ -362,8 +362,8 @@ def converted(item: Flow[Leaf, Note, Channel, Event, Tensor],
 def with_bodies(item: Flow[Leaf, Note, Channel, Event, Tensor],
                 change: Callable[[Sequence[Leaf, Note, Channel, Event, Tensor]], Sequence[Leaf, Note, Channel, Event, Tensor]],
                 ) -> Flow[Leaf, Note, Channel, Event, Tensor]:
-    """Return an item with `change` applied to each body directly inside; a sequence is itself the body."""
-    return converted(item, Do, change)
+    """Return an item with `change` applied to each body directly inside, a leaf as it is; a sequence is itself the body."""
+    return item if isinstance(item, Do) else converted(item, Do, change)
 
 
 def rewrite(body: Sequence[Leaf, Note, Channel, Event, Tensor],
@@ -388,10 +388,4 @@ def rewrite(body: Sequence[Leaf, Note, Channel, Event, Tensor],
 def rewrite_leaves(body: Sequence[Leaf, Note, Channel, Event, Tensor],
                    change: Callable[[Leaf], Leaf]) -> Sequence[Leaf, Note, Channel, Event, Tensor]:
     """Return a sequence with `change` applied to every leaf, in program order; an item whose leaf stays is the same object."""
-    def changed(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> Flow[Leaf, Note, Channel, Event, Tensor]:
-        if not isinstance(item, Do):
-            return item
-        leaf = change(item.leaf)
-        return item if leaf is item.leaf else Do(leaf)
-
-    return rewrite(body, changed)
+    return rewrite(body, lambda item: replaced(item, leaf=change(item.leaf)) if isinstance(item, Do) else item)

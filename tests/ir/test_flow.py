@@ -84,6 +84,12 @@ def test_a_rewrite_changes_every_item_but_sequences() -> None:
     assert "".join(leaves(rewrite_leaves(every_kind(), str.upper))) == "ABCDGHIEF"
 
 
+def test_items_whose_leaves_stay_are_the_same_objects() -> None:
+    found = Sequence((Do("a"), Do("b")))
+    assert [one is other for one, other in zip(found.items, rewrite_leaves(found, lambda leaf: "c" if leaf == "a" else leaf).items,
+                                               strict=True)] == [False, True]
+
+
 def test_a_sequence_that_a_rewrite_makes_is_not_changed_again() -> None:
     twice = rewrite(do("a", "b"), lambda item: Sequence((item, item)) if isinstance(item, Do) else item)
     assert list(leaves(twice)) == ["a", "a", "b", "b"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import count
-from operator import is_
 
 from pto_wsp.ir import flow, scalar
 from pto_wsp.ir.scalar import Scalar, Var
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, TensorFunction, elements_in
 from pto_wsp.ops.tensors import MOVE
-from pto_wsp.values import dataclass
+from pto_wsp.values import dataclass, replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +97,12 @@ def with_views(statement: Statement, change: Callable[[ArrayView], ArrayView]) -
     """Return a statement with `change` applied to each view that it reads or writes; the same object, if no view changes."""
     match statement:
         case Apply(_, operands):
-            read = tuple([change(one) if isinstance(one, ArrayView) else one for one in operands])
-            return statement if all(map(is_, read, operands)) else replace(statement, operands=read)
+            return replaced(statement, operands=tuple([change(one) if isinstance(one, ArrayView) else one for one in operands]))
         case Put(target, value, table):
-            fields = change(target), change(value) if isinstance(value, ArrayView) else value, None if table is None else change(table)
-            same = all(map(is_, fields, (target, value, table)))
-            return statement if same else replace(statement, target=fields[0], value=fields[1], table=fields[2])
+            return replaced(statement, target=change(target), value=change(value) if isinstance(value, ArrayView) else value,
+                            table=None if table is None else change(table))
         case Show(_, value):
-            shown = change(value)
-            return statement if shown is value else replace(statement, value=shown)
+            return replaced(statement, value=change(value))
         case Make():
             return statement
 

@@ -25,7 +25,7 @@ from pto_wsp.passes.tensor.effects import arrays_written, with_views
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.passes.tensor.view_steps import composed
-from pto_wsp.values import dataclass
+from pto_wsp.values import dataclass, replaced
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -157,7 +157,7 @@ def _merged_body(body: t.Body, values: _Values) -> t.Body:
             case flow.Do(statement):
                 kept = _merged_statement(statement, values)
                 if kept is not None:
-                    items.append(item if kept is statement else flow.Do(kept))
+                    items.append(replaced(item, leaf=kept))
             case flow.Loop():
                 changed = arrays_written(item)
                 values.write(changed)       # by an iteration before

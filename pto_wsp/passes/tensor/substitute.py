@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from operator import is_
 
 from pto_wsp.ir import flow, scalar
 from pto_wsp.ir.scalar import Scalar
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Body, Item, Make, Operand, Put, Refold, Show, Statement, TileCut
 from pto_wsp.ir.view import Cut, Pick
+from pto_wsp.values import replaced
 
 
 def substituted(body: Body, values: Mapping[Scalar, Scalar]) -> Body:
@@ -43,8 +43,7 @@ def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: boo
         known = arrays.get(id(one))
         if known is not None:
             return known[1]
-        shape = tuple(map(given, one.shape))
-        changed = one if all(map(is_, shape, one.shape)) else replace(one, shape=shape)
+        changed = replaced(one, shape=tuple(map(given, one.shape)))
         arrays[id(one)] = one, changed
         return changed
 
@@ -52,8 +51,7 @@ def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: boo
         return one if shapes_only and not isinstance(one, Refold) else with_step_scalars(one, change)
 
     def view(one: ArrayView) -> ArrayView:
-        found, steps = array(one.array), tuple(map(step, one.steps))
-        return one if found is one.array and all(map(is_, steps, one.steps)) else ArrayView(found, steps)
+        return replaced(one, array=array(one.array), steps=tuple(map(step, one.steps)))
 
     def operand(one: Operand) -> Operand:
         return view(one) if isinstance(one, ArrayView) else change(one)
@@ -61,25 +59,18 @@ def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: boo
     def statement(one: Statement) -> Statement:
         match one:
             case Apply(_, operands, results):
-                read, made = tuple(map(operand, operands)), tuple(map(array, results))
-                same = all(map(is_, read, operands)) and all(map(is_, made, results))
-                return one if same else replace(one, operands=read, results=made)
+                return replaced(one, operands=tuple(map(operand, operands)), results=tuple(map(array, results)))
             case Make():
-                state = array(one.array)
-                return one if state is one.array else replace(one, array=state)
+                return replaced(one, array=array(one.array))
             case Put(target, value, table):
-                changed = replace(one, target=view(target), value=operand(value), table=None if table is None else view(table))
-                same = changed.target is target and changed.value is value and changed.table is table
-                return one if same else changed
+                return replaced(one, target=view(target), value=operand(value), table=None if table is None else view(table))
             case Show():
-                shown = view(one.value)
-                return one if shown is one.value else replace(one, value=shown)
+                return replaced(one, value=view(one.value))
 
     def item(one: Item) -> Item:
         match one:
             case flow.Do(leaf):
-                changed = statement(leaf)
-                return one if changed is leaf else flow.Do(changed)
+                return replaced(one, leaf=statement(leaf))
             case flow.Loop():
                 return flow.with_bodies(replace(one, start=change(one.start), stop=change(one.stop), step=change(one.step)), inside)
             case flow.Choice(branches):
