@@ -82,7 +82,7 @@ def supports(target: str) -> Mapping[str, Support]:
 
     Raises: C104 for an unknown target.
     """
-    _check(target)
+    check_target(target)
     match target:
         case "ascend_npu":
             return {entry.name: entry.device for entry in _ENTRIES}
@@ -112,7 +112,7 @@ def form_supports(target: str) -> Mapping[str, Support]:
 
     Raises: C104 for an unknown target.
     """
-    _check(target)
+    check_target(target)
     if target == "ascend_npu":
         return {name: _longest(name, _FORMS_ON_DEVICE) for name in FORMS}
     return dict.fromkeys(FORMS, _KERNELS_ONLY if target == "pto" else _FORM_ON_HOST)
@@ -123,10 +123,15 @@ def forming_targets(form: str) -> tuple[str, ...]:
     return tuple(target for target in TARGETS if form_supports(target)[form].capability is Capability.ENFORCED)
 
 
-def _check(target: str) -> None:
+def check_target(target: object) -> str:
+    """Return the name of a target.
+
+    Raises: C104 with the targets.
+    """
     if not isinstance(target, str) or target not in TARGETS:
         raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}",
                                  help=suggestion(target, TARGETS))
+    return target
 
 
 def _longest(name: str, supports: Mapping[str, Support]) -> Support:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from pto_wsp import doors
 from pto_wsp.errors import CompileOptionError
+from pto_wsp.schedule.capability import check_target
 from pto_wsp.source import here
 from pto_wsp.targets.request import Target
-from pto_wsp.wording import suggestion
 
 
 def resolve_alias(name: object, options: Mapping[str, object]) -> tuple[object, Mapping[str, object]]:
@@ -35,8 +35,8 @@ def check_name(name: str) -> None:
 
     Raises: C104 with the targets.
     """
-    if name not in doors.TARGET_ALIASES and name not in doors.TARGETS:
-        find_target(name)
+    if name not in doors.TARGET_ALIASES:
+        check_target(name)
 
 
 def find_target(name: object) -> Target:
@@ -44,9 +44,6 @@ def find_target(name: object) -> Target:
 
     Raises: C104 with the targets.
     """
-    if not isinstance(name, str) or name not in doors.TARGETS:
-        raise CompileOptionError(f"there is no target {name!r}", here(), expected=f"one of {', '.join(doors.TARGETS)}",
-                                 help=suggestion(name, doors.TARGETS))
-    module, attribute = doors.TARGETS[name]
+    module, attribute = doors.TARGETS[check_target(name)]
     target: Target = getattr(doors.late_module(module), attribute)
     return target
