@@ -68,7 +68,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(name: object, known: Iterable[str]) -> str | None:
-    """Return the help text of an error with a name that is not known: the nearest name, or the only one that contains it.
+    """Return the help text for an unknown name: the known name that is nearest, or the only known name that contains the unknown one.
 
     >>> suggestion("cpusim", ["cpu_sim", "interp"]), suggestion("910b", ["ascend_910b", "ascend_950"])
     ('did you mean cpu_sim?', 'did you mean ascend_910b?')

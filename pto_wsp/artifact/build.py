@@ -116,10 +116,10 @@ def load_runtime() -> Runtime:
 
 @contextlib.contextmanager
 def runtime_begun() -> Iterator[None]:
-    """Build the runtime library beside what is done inside, if this machine has not built it yet: what is compiled needs it at its end.
+    """Build the runtime library in a thread beside the body of a `with`, unless the cache of this machine has the library.
 
-    `load_runtime` waits for the thread, and so does the end, which leaves no compiler running. What goes wrong in the thread goes wrong
-    again in `load_runtime`, and is raised there.
+    A program needs the library when its own C is compiled. `load_runtime` waits for the thread, and so does the end of the body: no
+    compiler is left running. An error of the thread is not raised: `load_runtime` builds again, and raises the same error.
     """
     thread: threading.Thread | None = None
     with contextlib.suppress(PtoError, OSError), _beginning:

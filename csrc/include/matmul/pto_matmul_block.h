@@ -70,13 +70,13 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
 
 #define PTO_MM_ROWS_(h)                                                                                              \
     for (; r + h <= m; r += h) {                                                                                     \
-        pto_fetch_lines lists[3]; /* a, b, c */                                                                                   \
-        int64_t n_lists = 0;                                                                                          \
-        if (ahead && (ahead->k > 0 || ahead->n_rows > 0))                                                             \
-            n_lists = PTO_MM(pack_ahead)(ahead, words, lists);                                                        \
-        if (ldc * (int64_t)sizeof *c >= 2048)   /* rows of c that no prefetcher finds */                              \
-            lists[n_lists++] = pto_fetch_pairs(c + r * ldc, 64, ldc * (int64_t)sizeof *c, 2 * h);                     \
-        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, lists, n_lists, h, 2);           \
+        pto_fetch_lines lists[3]; /* a, b, c */                                                                      \
+        int64_t n_lists = 0;                                                                                         \
+        if (ahead && (ahead->k > 0 || ahead->n_rows > 0))                                                            \
+            n_lists = PTO_MM(pack_ahead)(ahead, words, lists);                                                       \
+        if (ldc * (int64_t)sizeof *c >= 2048)   /* rows of c that no prefetcher finds */                             \
+            lists[n_lists++] = pto_fetch_pairs(c + r * ldc, 64, ldc * (int64_t)sizeof *c, 2 * h);                    \
+        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, lists, n_lists, h, 2);          \
     }
 
 /* Two vectors of every row of c. `ahead`: what to pack meanwhile, or null. */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pto_wsp.ir.tensor_function import ArrayView, Put
+from pto_wsp.ir.tensor_function import ArrayView
 from pto_wsp.passes.tensor.axes import Dim
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of
 
@@ -18,11 +18,8 @@ def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str
     """
     lives: dict[object, tuple[int, int, int]] = {}      # the first statement, the last, and the bytes
     for at, statement in enumerate(group.statements):
-        views = list(statement.reads)
-        if isinstance(statement, Put):
-            views.append(statement.target)
         made = [ArrayView(array) for array in statement.defines]
-        for view in (*views, *made):
+        for view in (*statement.views, *made):
             key: object = view.array.id if view.array.id in group.local else view
             size = view.dtype.nbytes
             axes = group.axes.of_array(view.array) if view.array.id in group.local else group.axes.of_view(view)

@@ -310,7 +310,7 @@ class _GroupCut:
         for item in self._group.items:
             assert isinstance(item, flow.Do)
             statement = item.leaf
-            reads = list(statement.reads)
+            reads = statement.reads
             has = any(axis in self._group.axes.of_view(view) for view in reads)
             makes = isinstance(statement, Apply) and any(axis in self._group.axes.of_array(array) for array in statement.results)
             if makes:

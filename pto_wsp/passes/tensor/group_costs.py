@@ -52,7 +52,7 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
             for k, axis in enumerate(group.axes.of_view(statement.target)):
                 if axis is not None and axis not in names and str(k) not in names.values():
                     names[axis] = str(k)
-    for view in (view for statement in group.statements for view in reversed(list(statement.reads))):
+    for view in (view for statement in group.statements for view in reversed(statement.reads)):
         if view.array.id not in group.local and not view.steps:      # a summed axis is one of what is read: `w:0`
             for k, axis in enumerate(group.axes.of_view(view)):
                 if axis is not None:
@@ -148,9 +148,8 @@ def _has_tiles(group: KernelGroup, several: frozenset[Dim | None], walked: Dim |
 
     The last tile along an axis may be short. Axes that a task takes whole are among `several`.
     """
-    views = {view for statement in group.statements for view in (*statement.reads, *map(ArrayView, statement.defines))
+    views = {view for statement in group.statements for view in (*statement.views, *map(ArrayView, statement.defines))
              if view.array.id not in group.local}
-    views |= {one.target for one in group.statements if isinstance(one, Put) and one.target.array.id not in group.local}
     bounds = {extent.name: 2 for axis in several if axis is not None and isinstance(extent := group.axes.extent(axis), SymbolRef)}
     for view in views:
         if len(view.shape) <= 2 and not view.steps:

@@ -286,7 +286,7 @@ class ModuleText:
         return text
 
     def _run_text(self, bound: Sequence[ModuleTensor], known: frozenset[str], read: set[str]) -> str:
-        """Return the text of `run`, which binds what the workload has. `known`: the symbols that it has; `read`: the words of its text."""
+        """Return the text of `run`, which binds tensors and symbols. `known`: symbols of the workload; `read`: words of its text."""
         function = self._function
         inputs = [one for one in bound if not one.is_result]
         outputs = [one for one in bound if one.is_result]

@@ -184,8 +184,7 @@ class _Partition:
         what = dict(move.attrs)["move"]
         if what == "halo":      # from neighbours alone
             return
-        algorithm, reason = ("direct", "each piece goes straight to its rank") if what == "all_to_all" else \
-            ("tree", "ranks that have it send it on") if what == "broadcast" else ("ring", "each link carries one piece at a time")
+        algorithm, reason = _ALGORITHMS.get(what, ("ring", "each link carries one piece at a time"))
         self.plan = self.plan.with_choice("collectives", move.results[0].name, "", algorithm, reason)
 
     def _effects_of(self, items: Iterable[Item]) -> Effects:
@@ -365,7 +364,7 @@ class _Partition:
         """Raise the error of a statement that no kernel can compute: an axis that must be whole has no bound."""
         assert isinstance(item, flow.Do)
         statement = item.leaf
-        axes = Axes((item.leaf,), frozenset(defined_by((item,))))
+        axes = Axes((statement,), frozenset(defined_by((item,))))
         views = [*statement.reads, *(ArrayView(array) for array in statement.defines)]
         for view in views:
             for axis, extent in zip(axes.of_view(view), view.shape, strict=True):
@@ -464,6 +463,7 @@ def _axes_in(after: KernelGroup, before: KernelGroup) -> dict[Dim, Dim]:
     return found
 
 
+_ALGORITHMS = {"all_to_all": ("direct", "each piece goes straight to its rank"), "broadcast": ("tree", "ranks that have it send it on")}
 _FILL = ".fill"
 _SHORT = 128          # elements of a row that one task computes for the sake of one kernel fewer
 _WHOLE = 1 << 14      # elements along axes that may be whole in a task for the sake of one kernel fewer

@@ -238,7 +238,7 @@ class _Placing:
         return self._running.updates.get(put.value.array.id, (0, None))[1]
 
     def _check_terms(self, put: Put, given: TensorLayout, held: TensorLayout) -> None:
-        """Check that a value is a term where the tensor that it is stored to holds terms, of the same reduction; make state partial.
+        """Check that a stored value is a term if its target holds terms of a sum; make state partial over the axes of a partial value.
 
         Raises: M108, M101, StartOver.
         """

@@ -120,7 +120,7 @@ def placed_move(parts: RankParts, leaf: Apply) -> list[Statement]:
 
 
 def _whole_part(parts: RankParts, leaf: Apply, placed: PartView) -> tuple[list[Statement], Array]:
-    """Return the array of parts that a collective moves, and what makes it: a copy where its operand is a view of another array."""
+    """Return the array of parts of a collective's operand, behind the statements that make it: of a view, they make a copy."""
     if not placed.view.steps:
         return [], placed.view.array
     (result,) = leaf.results

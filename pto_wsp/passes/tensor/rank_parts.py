@@ -52,6 +52,7 @@ class PartView:
     shape: Extents
     view: ArrayView
 
+
 class RankParts:
     """The parts of a function's arrays. `span`: the line that is placed; `open`: variables of the cut loops around that line.
 
@@ -167,7 +168,8 @@ class RankParts:
                     steps.append(Pick(dim, own))
                     del shape[dim], dims[dim]
                 case Cut(dim, start, stop, by):
-                    layout, made = self._cut(layout, shape, step, beside.pop(self._dim_at(dims, dim), 0), view.array.name)
+                    of = dims[dim]
+                    layout, made = self._cut(layout, shape, step, 0 if of is None else beside.pop(of, 0), view.array.name)
                     steps.append(made)
                     span = s.sub(stop, start)
                     shape[dim] = simplified(span if by == 1 else s.ceil_div(span, Const(by)))
@@ -234,11 +236,6 @@ class RankParts:
                 self.cuts.loops[index] = str(cut.axis)
                 raise StartOver
         return layout.indexed(dim), index
-
-    @staticmethod
-    def _dim_at(dims: Sequence[int | None], dim: int) -> int:
-        found = dims[dim]
-        return -1 if found is None else found
 
     def _check_margins(self, view: ArrayView, beside: Mapping[int, int]) -> None:
         """Refuse a view that has neighbours' rows: they are on two ranks.

@@ -46,7 +46,7 @@ MOST_CANDIDATES = 1024      # a group's: they are costed together, so that their
 _ALIGN = 32                 # bytes: the smallest unit that on-chip memories move
 _CUBE_MULTIPLE = 16         # rows and columns of the cube's blocks
 _HOST_BYTES = 1 << 20       # of a CPU that does not tell its caches
-_HOST_SERIES = 16     # estimate: instructions of a CPU for a division or a series, e.g. of exp
+_HOST_SERIES = 16           # estimate: instructions of a CPU for a division or a series, e.g. of exp
 _HOST_SUBMIT = 600          # cycles: estimate of a task's submission on a CPU
 
 
@@ -520,7 +520,7 @@ class _GroupNumbers:
                 amount = self.volume(results[0], tiles, n) * self.extent(lhs.dims[-1], tiles)
                 rows = self.axes.get(str(lhs.dims[-2])) if len(lhs.dims) > 1 else None
                 if self.on_host and rows is not None and rows.varies:      # a CPU's product leaves out rows that are padding
-                    amount = amount / np.maximum(1, 1 + 0.5 * tiles[rows.name] / rows.extent)
+                    amount = amount / (1 + 0.5 * tiles[rows.name] / rows.extent)
                 add(where, "cube", amount, lhs.dtype, op.times, n_runs)
                 # a core brings both operands to the cube; a CPU packs the right one, once for all rows of the tile
                 brought = self.volume(rhs, tiles, n) + (0 if self.on_host else self.volume(lhs, tiles, n))

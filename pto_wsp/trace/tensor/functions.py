@@ -475,7 +475,7 @@ def whole_axis(name: str, value: TensorValue, at: int) -> None:
 
 
 def _promise(value: TensorValue, at: int) -> str:
-    """Return the promise that bounds an extent: of each symbol in it as a body writes it, `x.shape[0]` of the parameter that brings it."""
+    """Return the `tt.assume` calls that bound an extent, one for each symbol of the extent: a symbol is `x.shape[0]` of a parameter x."""
     extent, trace = value.extents[at], current_trace("shape")
     wanted = [extent, *(leaf for leaf in leaves(extent) if isinstance(leaf, SymbolRef) and trace.bound_of(leaf) is None)]
     given = [(storage.array.name, storage.array.shape) for storage in trace.made.values()

@@ -64,7 +64,7 @@ def _reduced_before(first: int, value: TensorValue, function: Callable[..., Any]
 
 
 def check_elements(name: str, value: TensorValue, dims: Axes, count: int = 1) -> Scalar | None:
-    """Check that there are `count` elements along each of dimensions, or let each call check it, where its symbols alone say how many.
+    """Check that each of some dimensions has `count` elements; each call checks an extent of symbols.
 
     Returns where only the task knows: a scalar that is negative where elements are missing that a result needs, and else 0.
     Raises: J201.

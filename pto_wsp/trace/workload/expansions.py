@@ -143,7 +143,7 @@ def _reduce_to_first(group: RankGroup, tensor: Tensor, op: str) -> Part:
 
 
 def _sent_to_first(group: RankGroup, whole: Sent) -> Sent:
-    """Return what a rank sends up a tree: its part, unless it is the first one."""
+    """Return the bytes that each rank sends up a tree: its part, and nothing from the first rank."""
     return lambda at: whole(at) * (1 - is_at(at[group.axis], 0) if group.p > 1 else 0)
 
 
