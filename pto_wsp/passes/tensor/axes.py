@@ -23,7 +23,8 @@ from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
 from pto_wsp.passes.tensor.flatten import may_be_given, split_into
 
-Dim: TypeAlias = tuple[object, ...]     # a dimension: ("array", id, k) of an array of the group, ("view", n, k) of the n-th view it reads
+Dim: TypeAlias = int                          # a dimension of a value of the group, counted as the statements name them
+Dims: TypeAlias = tuple[Dim | None, ...]      # None: of extent 1
 
 
 class AxisRole(Enum):
@@ -51,58 +52,49 @@ def _is_one(extent: Scalar) -> bool:
 class Axes:
     """The axes of a group of statements. `local`: the arrays that exist in its kernel alone.
 
-    `start`: the axes of a group whose statements stand first among these. What these say of dimensions is taken over.
+    `start`: the axes of a group whose statements stand first among these. What these say of dimensions is taken over, if no axes of
+    that group turn out to be one.
+    `every`: the axes that tasks may be cut along, in the order in which the statements name them. `turned`: one axis is two dimensions of
+    a value, as in `n[:, None] < n`: its tiles would be blocks on the diagonal only.
     """
 
     def __init__(self, statements: Sequence[Statement], local: frozenset[int], start: Axes | None = None) -> None:
         self.local = local
         self._n_statements = len(statements)
-        self._parent: dict[Dim, Dim] = {} if start is None else dict(start._parent)
-        self._roles: dict[Dim, set[AxisRole]] = {} if start is None else {axis: set(roles) for axis, roles in start._roles.items()}
-        self._extents: dict[Dim, Scalar] = {} if start is None else dict(start._extents)
-        self._numbers: dict[ArrayView, int] = {} if start is None else dict(start._numbers)     # a number is compared faster than a view
-        # by the Python id of a view, which is kept alive beside
-        self._dims_of: dict[int, tuple[ArrayView, list[Dim]]] = {} if start is None else dict(start._dims_of)
-        self._joined = False
-        self._found: dict[int, tuple[ArrayView | Array, tuple[Dim | None, ...]]] = {}      # likewise, once all dimensions are joined
-        for statement in statements[0 if start is None else start._n_statements:]:
+        # by dimension: an older dimension of the same axis, or itself; what is said of the axis is said of its oldest dimension
+        self._parent: list[Dim] = [] if start is None else start._parent.copy()
+        self._roles: list[frozenset[AxisRole]] = [] if start is None else start._roles.copy()
+        self._extents: list[Scalar] = [] if start is None else start._extents.copy()
+        self._dims_of: dict[object, Dims] = {} if start is None else start._dims_of.copy()
+        # by the Python id of a view or array, which is kept alive beside
+        self._named: dict[int, tuple[ArrayView | Array, Dims]] = {} if start is None else start._named.copy()
+        self._n_old = len(self._parent)
+        self._joins_old = False
+        added = statements[0 if start is None else start._n_statements:]
+        for statement in added:
             self._relate(statement)
-        self._joined = True
+        keep = start is not None and not self._joins_old
+        self._found: dict[int, tuple[ArrayView | Array, Dims]] = start._found.copy() if start is not None and keep else {}
+        self._order: dict[Dim | None, None] = start._order.copy() if start is not None and keep else {}
+        self._by_tables: set[Dim | None] = start._by_tables.copy() if start is not None and keep else {None}
+        self.turned: bool = start is not None and keep and start.turned
+        for statement in added if keep else statements:
+            self._list(statement)
+        self.every: tuple[Dim, ...] = tuple([axis for axis in self._order if axis not in self._by_tables and axis is not None])
 
     # -- questions -----------------------------------------------------------------------------------------------------
-    def of_array(self, array: Array) -> tuple[Dim | None, ...]:
+    def of_array(self, array: Array) -> Dims:
         """Return the axis of each dimension of an array that the group defines; None where the extent is 1."""
-        known = self._found.get(id(array))
-        if known is not None:
-            return known[1]
-        axes = tuple([None if _is_one(extent) else self.axis(("array", array.id, k), extent) for k, extent in enumerate(array.shape)])
-        if self._joined:
-            self._found[id(array)] = array, axes
-        return axes
+        return self._of(array)
 
-    def of_view(self, view: ArrayView) -> tuple[Dim | None, ...]:
+    def of_view(self, view: ArrayView) -> Dims:
         """Return the axis of each dimension of a view; None where the extent is 1."""
-        known = self._found.get(id(view))
-        if known is not None:
-            return known[1]
-        axes = tuple([None if _is_one(extent) else self.axis(dim, extent)
-                      for dim, extent in zip(self._dims(view), view.shape, strict=True)])
-        if self._joined:
-            self._found[id(view)] = view, axes
-        return axes
+        return self._of(view)
 
-    def axis(self, dim: Dim, extent: Scalar) -> Dim:
-        """Return the axis that a dimension belongs to."""
-        parents = self._parent
-        root = above = parents.setdefault(dim, dim)
-        while (above := parents[root]) is not root and above != root:
-            root = above
-        while (above := parents[dim]) is not root and above != root:
-            parents[dim], dim = root, above
-        known = self._extents.get(root)
-        if known is None or (not isinstance(known, Const) and limit_of(known) is None):
-            self._extents[root] = extent if known is None or limit_of(extent) is not None else known
-        return root
+    def of_written(self, put: Put) -> Dims:
+        """Return the axes that a `Put` writes along: through a table, those of the table in place of the first dimension."""
+        target = self._of(put.target)
+        return target if put.table is None else (*self._of(put.table), *target[1:])
 
     def extent(self, axis: Dim) -> Scalar:
         """Return the extent of an axis, that of a dimension which says the most about it."""
@@ -110,75 +102,109 @@ class Axes:
 
     def roles(self, axis: Dim) -> frozenset[AxisRole]:
         """Return the roles that the operations of the group give to an axis; empty for a free axis."""
-        return frozenset(self._roles.get(axis, ()))
+        return self._roles[axis]
 
-    # -- relations -----------------------------------------------------------------------------------------------------
-    def _dims(self, view: ArrayView) -> list[Dim]:
-        """Return a name for each dimension of a view: that of the array's, if the group computes the array and the view keeps it whole."""
-        known = self._dims_of.get(id(view))
+    def axis(self, dim: Dim) -> Dim:
+        """Return the axis that a dimension belongs to: its oldest dimension."""
+        parents = self._parent
+        while (above := parents[dim]) != dim:
+            dim = above
+        return dim
+
+    def _of(self, value: ArrayView | Array) -> Dims:
+        known = self._found.get(id(value))
         if known is None:
-            known = self._dims_of[id(view)] = view, self._new_dims(view)
+            axes = tuple([None if dim is None else self.axis(dim) for dim in self._dims(value)])
+            known = self._found[id(value)] = value, axes
         return known[1]
 
-    def _new_dims(self, view: ArrayView) -> list[Dim]:
+    def _list(self, statement: Statement) -> None:
+        """Note the axes of a statement."""
+        views, defined = list(map(self._of, statement.views)), list(map(self._of, statement.defines))
+        read = views[:len(statement.reads)]
+        if isinstance(statement, Put):
+            read.append(self.of_written(statement))
+            if statement.table is not None:
+                read.append(self._of(statement.table))
+                self._by_tables.update(self._of(statement.target)[:1])
+        elif isinstance(statement, Apply) and statement.op == TAKE:
+            self._by_tables.update(read[0][:1])
+        for axes in (*read, *defined):
+            self._order.update(dict.fromkeys(axes))
+        self.turned = self.turned or any(len(set(axes)) < len(axes) - max(0, axes.count(None) - 1)
+                                         for axes in (*views, *defined) if len(axes) > 1)
+
+    # -- relations -----------------------------------------------------------------------------------------------------
+    def _new_dim(self, extent: Scalar) -> Dim | None:
+        if _is_one(extent):
+            return None
+        self._parent.append(len(self._parent))
+        self._roles.append(frozenset())
+        self._extents.append(extent)
+        return len(self._parent) - 1
+
+    def _dims(self, value: ArrayView | Array) -> Dims:
+        """Return the dimensions of a view: those of the array, if the group computes the array and the view keeps it whole."""
+        known = self._named.get(id(value))
+        if known is None:
+            key: object = value.array if isinstance(value, ArrayView) and not value.steps and value.array.id in self.local else value
+            dims = self._dims_of.get(key)
+            if dims is None:
+                dims = self._dims_of[key] = self._new_dims(key) if isinstance(key, ArrayView) else tuple(map(self._new_dim, value.shape))
+            known = self._named[id(value)] = value, dims
+        return known[1]
+
+    def _new_dims(self, view: ArrayView) -> Dims:
         if view.array.id not in self.local:
-            number = self._numbers.setdefault(view, len(self._numbers))
-            named: list[Dim] = [("view", number, k) for k in range(len(view.shape))]
+            named = tuple(map(self._new_dim, view.shape))
             for k in _behind_a_split(view):
-                self._ask(named[k], view.shape[k], AxisRole.WHOLE)
+                self._ask(named[k], AxisRole.WHOLE)
             return named
-        dims: list[Dim] = [("array", view.array.id, k) for k in range(view.array.rank)]
-        shape = list(view.array.shape)
+        dims = list(self._dims(view.array))
         for step in view.steps:
             match step:
                 case Pick(dim, Const()):
-                    if not _is_one(shape[dim]):
-                        self._ask(dims[dim], shape[dim], AxisRole.WHOLE)
-                    del dims[dim], shape[dim]
+                    self._ask(dims.pop(dim), AxisRole.WHOLE)
                 case Insert(dim):
-                    dims.insert(dim, ("one",))
-                    shape.insert(dim, Const(1))
+                    dims.insert(dim, None)
                 case Permute(order):
-                    dims, shape = [dims[k] for k in order], [shape[k] for k in order]
+                    dims = [dims[k] for k in order]
                 case Cut(dim, Const() as start, Const() as stop, by):
-                    self._ask(dims[dim], shape[dim], AxisRole.WHOLE)
-                    dims[dim] = ("part", dims[dim], start, stop, by)
-                    shape[dim] = Const(len(range(int(start.value), int(stop.value), by)))
-                    self._ask(dims[dim], shape[dim], AxisRole.WHOLE)
+                    self._ask(dims[dim], AxisRole.WHOLE)
+                    part = ("part", view.array.id if dims[dim] is None else dims[dim], dim, start, stop, by)
+                    if part not in self._dims_of:
+                        self._dims_of[part] = (self._new_dim(Const(len(range(int(start.value), int(stop.value), by)))),)
+                    (dims[dim],) = self._dims_of[part]
+                    self._ask(dims[dim], AxisRole.WHOLE)
                 case _:
                     raise Crooked
-        return dims
+        return tuple(dims)
 
-    def _ask(self, dim: Dim, extent: Scalar, role: AxisRole) -> None:
-        if not _is_one(extent):
-            self._roles.setdefault(self.axis(dim, extent), set()).add(role)
+    def _ask(self, dim: Dim | None, role: AxisRole) -> None:
+        if dim is not None:
+            axis = self.axis(dim)
+            self._roles[axis] |= {role}
 
-    def _join(self, one: Dim, extent: Scalar, other: Dim, other_extent: Scalar) -> None:
-        if _is_one(extent) or _is_one(other_extent):
+    def _join(self, one: Dim | None, other: Dim | None) -> None:
+        """Make the axes of two dimensions one: that with the older dimension."""
+        if one is None or other is None:
             return
-        first, second = self.axis(one, extent), self.axis(other, other_extent)
+        first, second = self.axis(one), self.axis(other)
         if first != second:
-            self._parent[second] = first
-            self._roles.setdefault(first, set()).update(self._roles.pop(second, ()))
-            known = self._extents.pop(second)
-            if limit_of(self._extents[first]) is None:
-                self._extents[first] = known
+            axis, gone = (first, second) if first < second else (second, first)
+            self._extents[axis] = self._extents[second if limit_of(self._extents[first]) is None else first]
+            self._roles[axis] |= self._roles[gone]
+            self._parent[gone] = axis
+            self._joins_old = self._joins_old or gone < self._n_old
 
     def _along(self, one: ArrayView | Array, other: ArrayView | Array, skip: int = 0, skip_other: int = 0) -> None:
         """Join dimensions from the last backwards, without the last `skip` and `skip_other`: they broadcast."""
-        left, right = self._named(one), self._named(other)
-        pairs = zip(reversed(left[:len(left) - skip]), reversed(right[:len(right) - skip_other]), strict=False)
-        for (dim, extent), (dim_other, extent_other) in pairs:
-            self._join(dim, extent, dim_other, extent_other)
-
-    def _named(self, value: ArrayView | Array) -> list[tuple[Dim, Scalar]]:
-        if isinstance(value, Array):
-            return [(("array", value.id, k), extent) for k, extent in enumerate(value.shape)]
-        return list(zip(self._dims(value), value.shape, strict=True))
+        left, right = self._dims(one), self._dims(other)
+        for dim, dim_other in zip(reversed(left[:len(left) - skip]), reversed(right[:len(right) - skip_other]), strict=False):
+            self._join(dim, dim_other)
 
     def _ask_of(self, value: ArrayView | Array, dim: int, role: AxisRole) -> None:
-        name, extent = self._named(value)[dim]
-        self._ask(name, extent, role)
+        self._ask(self._dims(value)[dim], role)
 
     def _relate(self, statement: Statement) -> None:
         match statement:
@@ -188,7 +214,7 @@ class Axes:
                 if isinstance(value, ArrayView):
                     self._along(target, value)
                 else:
-                    self._named(target)
+                    self._dims(target)
             case Put(target, value, table):
                 assert table is not None
                 inside = target.shape[1:]
@@ -197,23 +223,22 @@ class Axes:
                     self._along(table, value, 0, len(inside))
                     assert len(value.shape) == rank + len(inside)
                 if isinstance(value, ArrayView) and inside:
-                    for (dim, extent), (other, other_extent) in zip(self._named(target)[1:], self._named(value)[-len(inside):],
-                                                                    strict=False):
-                        self._join(dim, extent, other, other_extent)
+                    for dim, other in zip(self._dims(target)[1:], self._dims(value)[-len(inside):], strict=False):
+                        self._join(dim, other)
                 self._ask_of(target, 0, AxisRole.WHOLE)
             case Make(array):
-                self._named(array)
+                self._dims(array)
             case Show(_, value):
-                self._named(value)
+                self._dims(value)
 
     def _relate_op(self, statement: Apply, views: list[ArrayView]) -> None:
         result = statement.results[0]
         entry = TABLE.get(statement.op)
         if statement.op == TAKE:
             source, table = views
-            self._along(table, ArrayView(result), 0, len(source.shape) - 1)
-            for (dim, extent), (other, other_extent) in zip(self._named(source)[1:], self._named(result)[len(table.shape):], strict=True):
-                self._join(dim, extent, other, other_extent)
+            self._along(table, result, 0, len(source.shape) - 1)
+            for dim, other in zip(self._dims(source)[1:], self._dims(result)[len(table.shape):], strict=True):
+                self._join(dim, other)
             self._ask_of(source, 0, AxisRole.WHOLE)
         elif isinstance(entry, Elementwise | Convert | Expand) or (entry is None and not views):
             for view in views:
@@ -223,22 +248,22 @@ class Axes:
             self._ask_of(views[0], -1, AxisRole.SUMMED)
         elif isinstance(entry, ColReduce):
             self._along(result, views[0], 2, 2)
-            self._join(*self._named(result)[-1], *self._named(views[0])[-1])
+            self._join(self._dims(result)[-1], self._dims(views[0])[-1])
             self._ask_of(views[0], -2, AxisRole.SUMMED)
         elif isinstance(entry, Matmul):
             lhs, rhs = views[:2]
             for view in views:
                 self._along(result, view, 2, 2)
-            m, inner = self._named(lhs)[-2:]
-            inner_again, n = self._named(rhs)[-2:]
-            self._join(*self._named(result)[-2], *m)
-            self._join(*self._named(result)[-1], *n)
-            self._join(*inner, *inner_again)
-            self._ask(*inner, AxisRole.SUMMED)
+            m, inner = self._dims(lhs)[-2:]
+            inner_again, n = self._dims(rhs)[-2:]
+            self._join(self._dims(result)[-2], m)
+            self._join(self._dims(result)[-1], n)
+            self._join(inner, inner_again)
+            self._ask(inner, AxisRole.SUMMED)
         elif isinstance(entry, Movement) and entry.transposes:
             self._along(result, views[0], 2, 2)
             for here, there in ((-1, -2), (-2, -1)):
-                self._join(*self._named(result)[here], *self._named(views[0])[there])
+                self._join(self._dims(result)[here], self._dims(views[0])[there])
         else:
             # an op that needs its last dimension whole, or (a movement) its last two
             whole = 2 if isinstance(entry, Movement) else 1
@@ -253,7 +278,7 @@ class Axes:
             if statement.op == ROWS_OF:
                 everything: tuple[ArrayView | Array, ...] = (*views, *statement.results)
                 for value in everything:
-                    for k in range(len(self._named(value))):
+                    for k in range(len(self._dims(value))):
                         self._ask_of(value, k, AxisRole.WHOLE)
 
 

@@ -93,7 +93,7 @@ class _GroupCut:
         self._order = sorted(group.tiled, key=lambda axis: place.get(self._names[axis], len(place)))
         self._steps = steps_of(name, group, plan, self._order, bounds)
         self._segments = {axis: self._segments_of(axis) for axis in group.tiled}
-        self._walked = next((axis for axis in sorted(group.whole, key=repr) if AxisRole.SUMMED in group.axes.roles(axis)
+        self._walked = next((axis for axis in sorted(group.whole) if AxisRole.SUMMED in group.axes.roles(axis)
                              and self._step_of(axis) is not None), None)
         if self._walked is not None and not can_walk(group.axes, group.items, self._walked):
             raise PlanConflictError(f"the sum over {self._names[self._walked]} of `{name}` has no steps", group.statements[-1].span,

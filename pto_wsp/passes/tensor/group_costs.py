@@ -58,7 +58,7 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
                 if axis is not None:
                     names.setdefault(axis, f"{view.array.name}:{k}")
     others = [axis for axis in (*group.tiled, *group.whole) if axis not in names]
-    for k, axis in enumerate(sorted(others, key=repr)):
+    for k, axis in enumerate(sorted(others)):
         names[axis] = f"inner{k or ''}"
     for axis in names:
         extent = group.axes.extent(axis)
@@ -196,7 +196,7 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
     names = axis_names(group)
     extents = {axis: planned_extent(group.axes.extent(axis), context.sizes) for axis in (*group.tiled, *group.whole)}
     summed = [axis for axis in group.whole if AxisRole.SUMMED in group.axes.roles(axis) and can_walk(group.axes, group.items, axis)]
-    walked = group.walked or max(summed, key=lambda axis: (extents[axis], repr(axis)), default=None)
+    walked = group.walked if group.walked is not None else max(summed, key=lambda axis: (extents[axis], axis), default=None)
     columns = group.tiled[-1] if group.tiled and _is_last(group, group.tiled[-1]) else None
     flat = said_of(plan, "flat", name, group)
     asked = flat.first if flat is not None and isinstance(flat.first, tuple) else ()

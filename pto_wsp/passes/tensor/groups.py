@@ -28,7 +28,7 @@ from pto_wsp.ir.tensor_function import (
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, statements_of
+from pto_wsp.passes.tensor.axes import ROWS_OF, Axes, AxisRole, Crooked, Dim, statements_of
 from pto_wsp.passes.tensor.effects import is_move, vars_in
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.schedule.tiling_entries import match_of
@@ -85,15 +85,14 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
         return None
     try:
         axes = Axes(statements, inside, None if start is None else start.axes)
-        puts = [statement for statement in statements if isinstance(statement, Put) and statement.target.array.id not in inside]
-        results = [*(axes.of_array(array) for array in outputs), *(_written(axes, put) for put in puts),
-                   *(axes.of_view(statement.value) for statement in statements if isinstance(statement, Show))]
-        every = _all_axes(axes, statements)
     except Crooked:
         return None
-    if _turned_on_itself(axes, statements):
+    if axes.turned:
         return None
-    free = {axis for axis in every if not axes.roles(axis) & {AxisRole.SUMMED, AxisRole.WHOLE}}
+    puts = [statement for statement in statements if isinstance(statement, Put) and statement.target.array.id not in inside]
+    results = [*map(axes.of_array, outputs), *map(axes.of_written, puts),
+               *(axes.of_view(statement.value) for statement in statements if isinstance(statement, Show))]
+    free = {axis for axis in axes.every if not axes.roles(axis) & {AxisRole.SUMMED, AxisRole.WHOLE}}
     if not results:
         results = [axes.of_array(defined[one]) for one in list(values)[-1:]]
     largest = max(results, key=len, default=())
@@ -104,7 +103,7 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
         tiled = tuple(axis for axis in tiled if axis not in _computed_again_along(axes, statement, tiled, outputs, again))
     if all(isinstance(statement, Show) and len(statement.value.shape) <= 2 for statement in statements):
         tiled = tuple(axis for axis in tiled if (bound_of(axes, axis, bounds) or _SHOWN + 1) > _SHOWN)      # a reader wants rows
-    whole = tuple(axis for axis in every if axis not in tiled)
+    whole = tuple(axis for axis in axes.every if axis not in tiled)
     unbounded = [axis for axis in whole if bound_of(axes, axis, bounds) is None and not _is_rows_of(statements[0])]
     walked = None
     if unbounded:
@@ -215,38 +214,6 @@ def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
         if any(vars_in(index) & loops for index in indices_in(scalars)):
             return False
     return True
-
-
-def _turned_on_itself(axes: Axes, statements: Iterable[Statement]) -> bool:
-    """Tell whether one axis is two dimensions of a value, as in `n[:, None] < n`: its tiles would be blocks on the diagonal only."""
-    for one in statements:
-        for found in (*map(axes.of_view, one.views), *map(axes.of_array, one.defines)):
-            if len(found) > 1 and len(set(found)) < len(found) - max(0, found.count(None) - 1):
-                return True
-    return False
-
-
-def _all_axes(axes: Axes, statements: Sequence[Statement]) -> tuple[Dim, ...]:
-    every: list[Dim | None] = []
-    for one in statements:
-        for view in one.reads:
-            every.extend(axes.of_view(view))
-        if isinstance(one, Put):
-            every.extend(_written(axes, one))
-            if one.table is not None:
-                every.extend(axes.of_view(one.table))
-        for array in one.defines:
-            every.extend(axes.of_array(array))
-    through = {axes.of_view(statement.target)[0] for statement in statements if isinstance(statement, Put) and statement.table is not None}
-    rows = {axes.of_view(view)[0] for statement in statements if isinstance(statement, Apply) and statement.op == TAKE
-            for view in statement.reads[:1]}
-    return tuple(dict.fromkeys(axis for axis in every if axis is not None and axis not in through | rows))
-
-
-def _written(axes: Axes, put: Put) -> tuple[Dim | None, ...]:
-    """Return the axes that a `Put` writes along: through a table, those of the table in place of the first dimension."""
-    target = axes.of_view(put.target)
-    return target if put.table is None else (*axes.of_view(put.table), *target[1:])
 
 
 def _computed_again_along(axes: Axes, statement: Statement, tiled: Sequence[Dim], outputs: Sequence[Array], allowed: bool) -> set[Dim]:

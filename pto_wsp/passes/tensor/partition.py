@@ -264,23 +264,26 @@ class _Partition:
             return False
         if self._context.fineness_of(after.statements) or _has_many_tiles(after):
             return False
-        if not all(self._small(one, after) for one in before):
+        if not all(self._small(one, after, _axes_in(after, one) if k else {axis: after.axes.axis(axis) for axis in one.tiled})
+                   for k, one in enumerate(before)):      # `after` has the dimensions of the first
             return False
         if all(isinstance(item, flow.Do) and isinstance(item.leaf, Apply) and
                {axis for array in item.leaf.results for axis in after.axes.of_array(array)} <= {*after.tiled, after.walked, None}
                for item in items) and (after.tiled or after.walked is not None):
             return True       # whatever is cut where they stand alone is cut here
         alone = group_of(items, self._facts)
-        return alone is None or self._small(alone, after)
+        return alone is None or self._small(alone, after, _axes_in(after, alone))
 
     def _fits(self, group: KernelGroup) -> bool:
         if self._context.arch.neutral or self._context.arch.cores.shared:
             return least_bytes(group, self._bounds) <= HOST_BYTES
         return fits("", group, self._by_hand, self._context)
 
-    def _small(self, before: KernelGroup, after: KernelGroup) -> bool:
-        """Tell whether the axes that were cut before and are whole after have few elements; one that is walked now does not count."""
-        became = _axes_in(after, before)
+    def _small(self, before: KernelGroup, after: KernelGroup, became: Mapping[Dim, Dim]) -> bool:
+        """Tell whether the axes that were cut before and are whole after have few elements; one that is walked now does not count.
+
+        `became`: the axes of `before` mapped to those of `after`.
+        """
         now = {became[axis] for axis in before.tiled if axis in became} - {*after.tiled, after.walked}
         asked = [said_of(self.plan, "tiles", "", before, axis) for axis in before.tiled if became.get(axis) in now] if now else []
         if any(said is not None and said.by_hand for said in asked):
