@@ -59,6 +59,13 @@ class Span:
         name = os.path.basename(self.file)
         return f"{name if name.isprintable() and not _ENDS.search(name) else _ENDS.sub('?', ascii(name)[1:-1])}:{self.line}"
 
+    @property
+    def text(self) -> str:
+        """The source text of a span within one line, "" where it is not known."""
+        ends_here = self.column and self.end_line == self.line and self.end_column > self.column
+        line = linecache.getline(self.file, self.line).encode() if ends_here else b""      # columns of positions count bytes
+        return line[self.column - 1:self.end_column - 1].decode(errors="ignore").strip()
+
     def excerpt(self) -> tuple[str, ...]:
         """Return the source line with a caret line under it, or nothing when the text cannot be found."""
         text = linecache.getline(self.file, self.line).rstrip("\n") if self.column else ""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pto_wsp import DType, Tensor, TilePlan, jit
-from pto_wsp.api.tensors import lowering
+from pto_wsp.api.tensors import fitting, lowering
 
 F32 = DType.F32
 
@@ -27,7 +27,8 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(planned.name)
         return run(planned, *args)
 
-    monkeypatch.setattr(lowering, "run_tensor_passes", noted)
+    for module in (fitting, lowering):
+        monkeypatch.setattr(module, "run_tensor_passes", noted)
     return found
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from pto_wsp.api.program import Program
+from pto_wsp.api.tensors.fitting import fitted
 from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of
 from pto_wsp.api.tensors.tensor_workload import TensorWorkload
 from pto_wsp.arch.model import Arch
@@ -19,21 +20,16 @@ from pto_wsp.check.coverage import check_coverage, unwritten_warnings
 from pto_wsp.check.unordered import check_unordered
 from pto_wsp.check.verdict import CheckList
 from pto_wsp.errors import (
-    CapacityError,
     JitOptionError,
     MeshError,
-    NoTileFormError,
     PassError,
-    PlanFitError,
-    PtoError,
     TensorTypeMismatchError,
     UnknownPassError,
     raise_all,
 )
-from pto_wsp.ir import flow
 from pto_wsp.ir.exchange import Array
 from pto_wsp.ir.mesh import Mesh
-from pto_wsp.ir.scalar import Const, Number, Scalar
+from pto_wsp.ir.scalar import Number
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
@@ -42,7 +38,7 @@ from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
 from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards
-from pto_wsp.passes.tensor.planned import Fineness, LocalArrays, PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.rank_moves import without_moves
 from pto_wsp.run.tensor_pass_check import check_tensor_passes, difference_of_functions, drawn_arguments
 from pto_wsp.schedule.tiling import Planner, TilePlan
@@ -58,8 +54,6 @@ _BEFORE_RANKS = tuple(one for one in TENSOR_PASSES if one.name == "simplify")
 _HOST = "host_cpu"
 _WITHOUT_MEMORIES = "unit"      # this machine's capacities stand in on it
 _DRAWN_SIZE = 5                 # of symbols, where a function of the user's in place of a pass is tried
-_MOST_TRIALS = 12               # of tiles for a package
-_SHRINK = 0.85                  # of the memory for tiles, at least, from trial to trial
 USUAL_SIZE = 1024               # that a symbol is planned for
 
 
@@ -140,7 +134,7 @@ class _Planning:
 
 def _chosen(function: TensorFunction, plan: TilePlan, context: TensorContext, planner: Planner) -> TilePlan:
     """Return a plan with every choice; its planner carries what the passes made of the function."""
-    planned = _fitted(PlannedFunction(function, plan), context)
+    planned = fitted(PlannedFunction(function, plan), context)
     return replace(planned.plan, planner=replace(planner, planned=_Planning(function, context, planned)))
 
 
@@ -151,67 +145,6 @@ def _planning_of(plan: TilePlan, function: TensorFunction, context: TensorContex
         return None
     same = plan.entries is known.planned.plan.entries and plan == known.planned.plan and plan.sizes == known.planned.plan.sizes
     return known if same and (context.arch, context.target) == (known.context.arch, known.context.target) else None
-
-
-def _fitted(start: PlannedFunction, context: TensorContext) -> PlannedFunction:
-    """Return a function in tiled form whose kernels have a form as tiles, and, for a package, room for the device's instructions.
-
-    Costs count the tiles of values. Whether tiles have a form is known once kernels are written: values of a kernel without a form are cut
-    more finely. How much more memory a kernel needs is known once the package has been compiled: tiles of kernels that do not fit are
-    chosen again from a smaller part of the memory. Where no tiles have a form the function is as costs alone cut it, and `emit` raises
-    J310; where none fits, and for tiles that the plan says, compiling raises K110.
-    """
-    first = planned = run_tensor_passes(start, context)
-    trials = 0
-    while context.makes_package or _has_stacks(planned.function):
-        try:
-            emitted = emit(planned, context)
-        except NoTileFormError as problem:
-            finer, otherwise = _with_finer_cuts(planned, context, problem.group), first
-        else:
-            trials += 1
-            finer, otherwise = None if trials > _MOST_TRIALS else _with_less_memory(emitted, context), planned
-        if finer is None:
-            return otherwise
-        try:
-            planned, context = run_tensor_passes(start, finer), finer
-        except PlanFitError:
-            return otherwise
-    return planned
-
-
-def _has_stacks(function: TensorFunction) -> bool:
-    """Tell whether a tile of a function in tiled form is no matrix: such a tile may have no form in a kernel."""
-    return any(_is_stack(view.shape) for leaf in flow.leaves(function.body) for view in leaf.views)
-
-
-def _is_stack(shape: Sequence[Scalar]) -> bool:
-    above = sum(extent != Const(1) for extent in shape)
-    return above > 2 or (above == 2 < len(shape) and shape[-1] == Const(1))
-
-
-def _with_finer_cuts(planned: PlannedFunction, context: TensorContext, group: str) -> TensorContext | None:
-    """Return the context in which the values of a group without a form are cut more finely; None where the cut is the finest already."""
-    entry = planned.plan.said("groups", group)
-    values = tuple(map(str, entry.value)) if entry is not None and isinstance(entry.value, tuple) else ()
-    fineness = max((context.fineness.get(value, Fineness.ANY) for value in values), default=max(Fineness)) + 1
-    if fineness > max(Fineness):
-        return None
-    return replace(context, fineness={**context.fineness, **dict.fromkeys(values, Fineness(fineness))})
-
-
-def _with_less_memory(emitted: EmittedModule, context: TensorContext) -> TensorContext | None:
-    """Return the context in which kernels that do not fit take tiles from a smaller part of the memory; None if all fit."""
-    if not context.makes_package or context.ranks is not None:
-        return None
-    try:
-        emitted.workload().compile(context.target, arch=context.arch)
-    except PtoError as problem:
-        full = [error for error in (problem, *problem.others) if isinstance(error, CapacityError) and error.kernel in emitted.groups]
-        keys = {(emitted.groups[error.kernel], error.memory): error.limit_bytes / error.needed_bytes for error in full}
-        shares = {key: context.shares.get(key, 1.0) * min(ratio, _SHRINK) for key, ratio in keys.items()}
-        return replace(context, shares={**context.shares, **shares}) if shares else None
-    return None
 
 
 def check_passes(function: TensorFunction, plan: TilePlan | None, arch: Arch, target: str, arrays: Sequence[Array],

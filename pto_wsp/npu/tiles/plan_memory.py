@@ -21,6 +21,8 @@ fit even then, buffers lose their second copies at the fullest step: outer loops
 
 from __future__ import annotations
 
+import linecache
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
@@ -403,14 +405,29 @@ def _tenant(program: TileProgram, life: LiveRange) -> str:
     rows, cols, dtype = _shape(program, life)
     first, last = min(span.line for span in life.spans), max(span.line for span in life.spans)
     lines = f"line {first}" + (f" to {last}" if last != first else "")
-    return f"{_size(life):>8}  {life.buffer.name:<12} [{rows}, {cols}] {dtype}  {lines}"
+    name = life.buffer.name
+    if not _is_users(program, life):
+        texts = [span.text for span in sorted(life.spans, key=lambda one: one.line) if span.text]
+        name, lines = ("working memory", f"{lines}, for {texts[0]}") if texts else (name, lines)
+    return f"{_size(life):>8}  {name:<14} [{rows}, {cols}] {dtype}  {lines}"
+
+
+def _is_users(program: TileProgram, life: LiveRange) -> bool:
+    """Tell whether a buffer holds what the user's lines call by the buffer's name; other buffers are working memory of an operation."""
+    name = re.compile(rf"\b{re.escape(life.buffer.name)}\b")
+    lines = [linecache.getline(span.file, span.line) for span in life.spans]
+    return any(param.name == life.buffer.name for param in program.params) or any(map(name.search, lines)) or not any(lines)
 
 
 def _advice(program: TileProgram, there: Sequence[LiveRange], limit: int) -> str:
-    """Return the help text: the factor by which tiles must shrink, with the largest as the example."""
+    """Return the help text: the factor by which tiles must shrink, with the largest that the user named as the example."""
     factor = 2
     while sum(_round(-(-_size(life) // factor), life.buffer.space) for life in there) > limit and factor < 1 << 20:
         factor *= 2
-    rows, cols, _ = _shape(program, there[0])
+    example = next((life for life in there if _is_users(program, life)), None)
+    text = f"tiles of 1/{factor} of the elements fit"
+    if example is None:
+        return text
+    rows, cols, _ = _shape(program, example)
     smaller = [rows // factor, cols] if rows >= factor and rows % factor == 0 else [rows, max(1, cols // factor)]
-    return f"tiles of 1/{factor} of the elements fit, e.g. `{there[0].buffer.name}` as {smaller} instead of [{rows}, {cols}]"
+    return f"{text}, e.g. `{example.buffer.name}` as {smaller} instead of [{rows}, {cols}]"

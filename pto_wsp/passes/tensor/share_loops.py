@@ -59,7 +59,7 @@ def share_loops(planned: PlannedFunction, context: TensorContext) -> PlannedFunc
     """Return the function with shared loops of tasks, and the plan with `keep` for each value between kernels."""
     work = _Sharing(planned.function, planned.plan, context)
     body = work.shared(planned.function.body)
-    return PlannedFunction(replace(planned.function, body=body), work.plan)
+    return replace(planned, function=replace(planned.function, body=body), plan=work.plan)
 
 
 @dataclass(slots=True, eq=False)

@@ -28,6 +28,7 @@ def mistake():
     for use in plan_for_npu(lower(steps().node), arch).kernels:
         run_passes(select(use, arch), arch, TILE_PROGRAM_PASSES)
 
+
 # error[K110]: kernel `symmetric` needs 307200 bytes of UB, more than ascend_910b has
 #   --> tiles_that_do_not_fit.py:17:26
 #      |
@@ -37,6 +38,6 @@ def mistake():
 #    = found:    307200 bytes at line 17
 #    = help:     tiles of 1/2 of the elements fit, e.g. `twice` as [80, 160] instead of [160, 160]
 #    = note:     tiles that live in UB then:
-#    = note:       102400  twice        [160, 160] f32  line 16 to 17
-#    = note:       102400  transposed_2 [160, 160] f32  line 17
-#    = note:       102400  transposed_2_tmp [160, 160] f32  line 17
+#    = note:       102400  twice          [160, 160] f32  line 16 to 17
+#    = note:       102400  working memory [160, 160] f32  line 17, for twice.T
+#    = note:       102400  working memory [160, 160] f32  line 17, for twice.T

@@ -76,8 +76,8 @@ error[K110]: kernel `small` needs 2048 bytes of UB, more than small has
    = found:    2048 bytes at line 2
    = help:     tiles of 1/2 of the elements fit, e.g. `r0` as [2, 64] instead of [4, 64]
    = note:     tiles that live in UB then:
-   = note:         1024  r0           [4, 64] f32  line 1 to 2
-   = note:         1024  r1           [4, 64] f32  line 2 to 3"""
+   = note:         1024  r0             [4, 64] f32  line 1 to 2
+   = note:         1024  r1             [4, 64] f32  line 2 to 3"""
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from inspect import signature
 from typing import Any
@@ -218,10 +219,39 @@ def test_entries_by_hand_leave_the_other_groups_of_a_package_room() -> None:
     plan = made.plan(**arrays, arch="ascend_910b", target="ascend_npu").but(tiles={"out[1]": {1: 10, 2: 500}})
     assert made.lower(plan, **arrays).compile(target="ascend_npu", arch="ascend_910b").artifact_dir is not None
     made, arrays = jit(rest), {"x": np.ones((1000, 3000), np.float32)}
-    wide = made.plan(**arrays, arch="ascend_910b", target="ascend_npu").but(tiles={"out": {0: 20, 1: 1000}})
+    plan = made.plan(**arrays, arch="ascend_910b", target="ascend_npu")
     with pytest.raises(PtoError) as caught:       # tiles that a person says stay, and are refused with who needs what
-        made.lower(wide, **arrays).compile(target="ascend_npu", arch="ascend_910b")
-    assert caught.value.code == "K110" and "UB" in str(caught.value)
+        plan.but(tiles={"out": {0: 20, 1: 1000}})
+    assert caught.value.code == "J304" and "UB" in str(caught.value)
+    most = re.search(r"0=(\d+)", str(caught.value.expected))
+    assert most is not None
+    wide = plan.but(tiles={"out": {0: int(most[1]), 1: 1000}})
+    assert made.lower(wide, **arrays).compile(target="ascend_npu", arch="ascend_910b").artifact_dir is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("made", "longest"), [
+    (lambda x: np.argmax(x, axis=-1), 11648), (lambda x: np.cumsum(x, axis=-1), 11264), (lambda x: tt.topk(x, 8), 8192)])
+def test_a_row_of_any_length_is_planned_or_refused_with_the_longest_that_fits(made: Any, longest: int) -> None:
+    """A symbol of rows leaves the trial of a package as it is: rows are counted at the machine's own instructions."""
+    def planned(n: int, arch: str) -> Any:
+        def ranked(x):
+            return made(x)
+        ranked.__annotations__["x"] = Tensor["t", n, F32]
+        return jit(ranked).plan(arch=arch, target="ascend_npu")
+
+    with pytest.raises(PtoError) as caught:
+        planned(12000, "ascend_910b")
+    assert caught.value.code == "J304" and f"of at most {longest:,}" in str(caught.value.expected)
+    assert "12,000" in str(caught.value.found) and "working memory" in str(caught.value) and "_tmp" not in str(caught.value)
+    assert "t=1" in str(planned(longest, "ascend_910b"))
+
+
+@pytest.mark.parametrize("made", [lambda x: np.argmax(x, axis=-1), lambda x: np.cumsum(x, axis=-1)])
+def test_the_smallest_tiles_of_a_package_are_tried_where_instructions_take_most_of_the_memory(made: Any) -> None:
+    def ranked(x: Tensor["t", 12000, F32]):
+        return made(x)
+    assert "t=1" in str(jit(ranked).plan(arch="ascend_950", target="ascend_npu"))
 
 
 def test_a_plan_of_a_package_is_for_the_machine_that_compiling_takes() -> None:
