@@ -28,6 +28,7 @@ from dataclasses import field, replace
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CapacityError
+from pto_wsp.ir.kernel import ScalarParamDecl
 from pto_wsp.ir.scalar import Binary, Const, Op, Scalar
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.isa.instructions import find_instruction
@@ -420,14 +421,13 @@ def _is_users(program: TileProgram, life: LiveRange) -> bool:
 
 
 def _advice(program: TileProgram, there: Sequence[LiveRange], limit: int) -> str:
-    """Return the help text: the factor by which tiles must shrink, with the largest that the user named as the example."""
+    """Return the help text: the factor by which tiles must shrink, with the largest that the user named, or parameter, as the example."""
     factor = 2
     while sum(_round(-(-_size(life) // factor), life.buffer.space) for life in there) > limit and factor < 1 << 20:
         factor *= 2
-    example = next((life for life in there if _is_users(program, life)), None)
-    text = f"tiles of 1/{factor} of the elements fit"
-    if example is None:
-        return text
-    rows, cols, _ = _shape(program, example)
+    memory = [param.name for param in program.params if not isinstance(param, ScalarParamDecl)]
+    params = [(name, one.rows, one.cols) for name, one in zip(memory, program.access, strict=False) if one.rows and one.cols]
+    named = [(life.buffer.name, *_shape(program, life)[:2]) for life in there if _is_users(program, life)]
+    name, rows, cols = (named or sorted(params, key=lambda one: -one[1] * one[2]) or [("", 0, 0)])[0]
     smaller = [rows // factor, cols] if rows >= factor and rows % factor == 0 else [rows, max(1, cols // factor)]
-    return f"{text}, e.g. `{example.buffer.name}` as {smaller} instead of [{rows}, {cols}]"
+    return f"tiles of 1/{factor} of the elements fit" + (f", e.g. `{name}` as {smaller} instead of [{rows}, {cols}]" if name else "")
