@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from pto_wsp.check.forms import form_errors
 from pto_wsp.errors import MissingDataError, raise_all
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.npu.emit.golden import deciding_tensors, emit_golden, steering_tensors
@@ -16,10 +15,8 @@ from pto_wsp.npu.emit.orchestration import emit_orchestration, orchestration_pat
 from pto_wsp.npu.emit.package import DeviceKernel, emit_package_files
 from pto_wsp.npu.plan.arguments import mark_between_tasks, merge_dims, with_whole_reshapes
 from pto_wsp.npu.plan.model import NpuPlan
-from pto_wsp.passes.passes import DEVICE_PASSES
 from pto_wsp.targets.compiled import Compiled
-from pto_wsp.targets.package import INTERFACES, DeviceTarget, lower_for_device, make_package
-from pto_wsp.targets.planning import make_plan
+from pto_wsp.targets.package import INTERFACES, DeviceTarget, lower_for_device, make_package, plan_package
 from pto_wsp.targets.request import CompileRequest
 
 
@@ -27,8 +24,7 @@ class _AscendNpu(DeviceTarget):
     __slots__ = ()
 
     def compile(self, request: CompileRequest) -> Compiled:
-        made = make_plan(request, DEVICE_PASSES)
-        raise_all(form_errors(made.plan, self.name))
+        made = plan_package(request)
         plan = _for_device(request, made.plan)
         steering = _steering(plan, request.arrays)
         return make_package(request, made, plan, steering, partial(_files, request, plan, steering))

@@ -42,7 +42,7 @@ from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.dumps import kernels_observer, observer
 from pto_wsp.targets.entries import symbol_entries, tensor_entries
 from pto_wsp.targets.options import CompileOptions
-from pto_wsp.targets.planning import Planned, run_plan_passes
+from pto_wsp.targets.planning import Planned, make_plan, run_plan_passes
 from pto_wsp.targets.replacing import text_key
 from pto_wsp.targets.request import CompileRequest
 from pto_wsp.values import dataclass
@@ -92,13 +92,25 @@ class DeviceTarget:
         return (*DEVICE_PASSES, *NPU_PASSES, *parts.values(), *TILE_PROGRAM_PASSES)
 
 
+def plan_package(request: CompileRequest) -> Planned:
+    """Return the plan of a package, checked.
+
+    Raises: C109 for tensors whose size only a run knows, what `make_plan` raises, N106 for forms that the target does not take.
+    """
+    unsized = request.unsized - request.intermediates or request.unsized      # sizes between tasks come from those of arguments
+    if unsized:
+        raise_all([_unsized(slot.ref.shown) for slot in lower(request.workload).tensors if slot.ref.id in unsized])
+    made = make_plan(request, DEVICE_PASSES)
+    raise_all(form_errors(made.plan, request.target))
+    return made
+
+
 def make_package(request: CompileRequest, made: Planned, plan: TaskPlan, steering: Mapping[int, np.ndarray], spell: Spell) -> Compiled:
     """Return the package of a plan, from the cache where it has been made before.
 
     `plan`: that of `made` as the target changes it; `steering`: by the ids of tensors, the data that the files of `spell` hold.
     Raises: what selection, the passes and the checks refuse, at the user's line.
     """
-    raise_all([_unsized(slot.ref.shown) for slot in plan.tensors if slot.ref.id in request.unsized])
     key, package = _key(request, plan, steering), None
     if request.runner.replaced:      # the text of the user's passes is not known: what they make is known by its own
         package = _package(request, made, plan, spell)
@@ -116,8 +128,8 @@ def make_package(request: CompileRequest, made: Planned, plan: TaskPlan, steerin
 
 def _unsized(name: str) -> MissingDataError:
     return MissingDataError(f"only a run knows the size of `{name}`, and a package states the sizes of its tensors", None,
-                            expected="a shape of numbers", help="declare the largest, Tensor(shape=(4096, 8), ...), and cut the tensor "
-                            "where it is used: X[:n]")
+                            expected="a shape of numbers", help="declare the largest, Tensor(shape=(4096, 8), ...), and cut it where "
+                            "it is used: X[:n]; of @jit: f.lower(plan, x=X)")
 
 
 def lower_for_device(request: CompileRequest, change: Callable[[TaskPlan], TaskPlan]) -> None:

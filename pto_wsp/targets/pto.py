@@ -7,19 +7,16 @@ from dataclasses import replace
 from functools import partial
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.check.forms import form_errors
-from pto_wsp.errors import CompileOptionError, raise_all
+from pto_wsp.errors import CompileOptionError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.npu.emit.mlir import emit_pto
 from pto_wsp.npu.emit.package import DeviceKernel
 from pto_wsp.npu.plan.arguments import merge_dims, with_whole_reshapes
 from pto_wsp.npu.plan.model import NpuPlan
-from pto_wsp.passes.passes import DEVICE_PASSES
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import CompileOptions
-from pto_wsp.targets.package import DeviceTarget, lower_for_device, make_package
-from pto_wsp.targets.planning import make_plan
+from pto_wsp.targets.package import DeviceTarget, lower_for_device, make_package, plan_package
 from pto_wsp.targets.request import CompileRequest
 
 
@@ -37,8 +34,7 @@ class _Pto(DeviceTarget):
                                      help="a .pto file is a kernel: what launches it is not in it; compile for ascend_npu")
 
     def compile(self, request: CompileRequest) -> Compiled:
-        made = make_plan(request, DEVICE_PASSES)
-        raise_all(form_errors(made.plan, self.name))
+        made = plan_package(request)
         return make_package(request, made, _without_own_bodies(made.plan), {}, partial(_files, request.arch))
 
     def lower(self, request: CompileRequest) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pto_wsp import PtoError
 from tests.examples.tensor_targets import HOSTS, PACKAGES, PAGE, outcome
 from tests.examples.tensors import EXAMPLES
 
@@ -22,3 +23,13 @@ def test_the_table_has_every_example() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_cell_says_what_happens(name: str, target: str) -> None:
     assert CELLS[name, target] == outcome(name, target).replace("\\|", "&"), "python -m tests.examples.tensor_targets writes the table"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lightning_indexer", "moe", "decode_layer", "paged_attention"])
+def test_a_package_without_arrays_asks_for_sizes_before_anything_else(name: str) -> None:
+    """N106, N101 or data that decides on tasks would come next, and arrays would answer all of them."""
+    function = EXAMPLES[name].function
+    with pytest.raises(PtoError, match="only a run knows the size of") as caught:
+        function.lower(function.plan(target="ascend_npu")).compile(target="ascend_npu")
+    assert {error.code for error in (caught.value, *caught.value.others)} == {"C109"} and "_tensor`" not in str(caught.value)

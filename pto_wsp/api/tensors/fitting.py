@@ -14,14 +14,16 @@ from math import sqrt
 from pto_wsp.errors import CapacityError, NoTileFormError, PlanFitError, PtoError
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar
+from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import Array, ArrayParam, ArrayView, Put, TensorFunction, limit_of
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
-from pto_wsp.passes.tensor.group_costs import axis_names, said_of
+from pto_wsp.passes.tensor.group_costs import axis_names, planned_extent, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.passes.tensor.passes import run_tensor_passes
 from pto_wsp.passes.tensor.planned import Fineness, PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
+from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_entries import PlanEntry
 from pto_wsp.source import here
 from pto_wsp.values import replaced
@@ -66,7 +68,7 @@ def _search(start: PlannedFunction, context: TensorContext) -> tuple[PlannedFunc
                 return first, problem, problem.group
         else:
             trials += 1
-            full = _overfull(emitted, context) if trials <= _MOST_TRIALS else {}
+            full = _overfull(emitted, planned.plan, context) if trials <= _MOST_TRIALS else {}
             if not full:
                 break
             key, error = next(iter(full.items()))
@@ -97,12 +99,15 @@ def _with_finer_cuts(planned: PlannedFunction, context: TensorContext, group: st
     return replace(context, fineness={**context.fineness, **dict.fromkeys(values, Fineness(fineness))})
 
 
-def _overfull(emitted: EmittedModule, context: TensorContext) -> Mapping[tuple[str, str], CapacityError]:
+def _overfull(emitted: EmittedModule, plan: TilePlan, context: TensorContext) -> Mapping[tuple[str, str], CapacityError]:
     """Return the errors of the kernels that do not fit a memory, by group and memory."""
     if not context.makes_package or context.ranks is not None:
         return {}
+    sizes = dict(plan.sizes)
+    tensors = {one.path: Tensor(shape=[planned_extent(extent, sizes) for extent in one.array.shape], dtype=one.array.dtype, name=one.path)
+               for one in emitted.bound if not one.is_result}
     try:
-        emitted.workload().lower(context.target, arch=context.arch)
+        emitted.workload(tensors).lower(context.target, arch=context.arch)
     except PtoError as problem:
         return {(emitted.groups[error.kernel], error.memory): error for error in (problem, *problem.others)
                 if isinstance(error, CapacityError) and error.kernel in emitted.groups}

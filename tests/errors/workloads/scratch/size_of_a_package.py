@@ -28,4 +28,4 @@ def mistake() -> None:
 #   22 |     program().compile(target="ascend_npu")
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    = expected: a shape of numbers
-#    = help:     declare the largest, Tensor(shape=(4096, 8), ...), and cut the tensor where it is used: X[:n]
+#    = help:     declare the largest, Tensor(shape=(4096, 8), ...), and cut it where it is used: X[:n]; of @jit: f.lower(plan, x=X)
