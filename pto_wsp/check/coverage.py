@@ -24,7 +24,7 @@ from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.extents import same
-from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.layout import Contract, TensorRef
 from pto_wsp.ir.scalar import Const, Element, Op, Scalar, Var, add, binary, minimum, mul, sub
 from pto_wsp.ir.tensor_function import (
     Apply,
@@ -113,8 +113,13 @@ class _WritesBefore:
         self.unwritten: dict[int, Unwritten] = {}
         self._known: dict[int, list[_WrittenBox]] = {}
         self._function = function
-        self._starts, self._tables = _rows_of(function.body)
+        self._starts, tables = _rows_of(function.body)
         self._stable = stable_arrays(function)
+        known = [param.array for param in function.params] + [constant.array for constant in function.constants] + \
+            [array for statement in flow.leaves(function.body) for array in statement.defines]
+        # of n entries that are apart, each inside 0 to n - 1 where it is used, one is each number
+        self._tables = {array.id: array for array in known if array.rank == 1 and (
+            array.id in tables or (Contract.INJECTIVE in array.contracts and array.id in self._stable))}
 
     def body(self, body: Body, levels: tuple[Level, ...]) -> None:
         for item in body.items:
@@ -177,8 +182,15 @@ class _WritesBefore:
         if steps and isinstance(steps[0], Refold) and put.table is None:
             shape, steps = steps[0].shape, steps[1:]
         box = _box(shape, steps, exactly=True)
-        if put.table is None or box is None:
-            return None if box is None else _WrittenBox(box, shape)
+        if box is None:
+            return None
+        if put.table is None:
+            match box[:1]:
+                case ((Element(tensor, (entry,)) as place, past, _),) if past == add(place, Const(1)) and tensor.id in self._tables \
+                        and same(shape[0], self._tables[tensor.id].shape[0]):
+                    return _WrittenBox(((entry, add(entry, Const(1)), 1), *box[1:]), shape, (), self._tables[tensor.id])
+                case _:
+                    return _WrittenBox(box, shape)
         places, rows = put.table.array, box_of(put.table, exactly=True)
         first, last, by = box[0]
         if places.id not in self._tables or rows is None or not (first == Const(0) and by == 1 and same(last, places.shape[0])):
@@ -374,7 +386,7 @@ def _rows_of(body: Body) -> tuple[Mapping[int, tuple[Scalar, Scalar]], frozenset
 
 
 def stable_arrays(function: TensorFunction) -> frozenset[int]:
-    """Return the arrays whose elements stay: parameters that are not written, constants, and what is computed once, outside of loops."""
+    """Return the arrays whose elements stay: parameters that are not written, constants, and what is computed once, or of these alone."""
     puts: dict[int, int] = {}
     for statement in flow.leaves(function.body):
         if isinstance(statement, Put):
@@ -384,5 +396,11 @@ def stable_arrays(function: TensorFunction) -> frozenset[int]:
     outside = {array.id for statement in alone for array in statement.defines}
     written_outside = {statement.target.array.id for statement in alone if isinstance(statement, Put)}
     given = {param.array.id for param in function.params} | {constant.array.id for constant in function.constants}
-    return frozenset({number for number in given if number not in puts}
-                     | {number for number in outside if puts.get(number, 0) == 0 or (puts[number] == 1 and number in written_outside)})
+    found = {number for number in given if number not in puts} | \
+        {number for number in outside if puts.get(number, 0) == 0 or (puts[number] == 1 and number in written_outside)}
+    for statement in flow.leaves(function.body):      # the same in each iteration, where a loop computes it
+        if isinstance(statement, Apply | Put) and all(view.array.id in found for view in statement.reads) and not any(
+                isinstance(leaf, Var | Element) for one in statement.scalars for leaf in s.leaves(one)):
+            made = [statement.target.array] if isinstance(statement, Put) else statement.results
+            found |= {array.id for array in made if puts.get(array.id, 0) == isinstance(statement, Put)}
+    return frozenset(found)
