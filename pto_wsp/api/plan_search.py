@@ -5,20 +5,25 @@
 
 From the best plan so far, each tile, each step of a sum and each batch of tiles is halved and doubled. Values between kernels lie in
 scratch of a task or of the whole tensor, and products take their tiles in steps of m and n with either operand staying. Each Tunable
-parameter takes its other values, each collective its other algorithms. A plan that does not fit is left out. Each candidate runs once, on
-copies of the arrays, and its tasks are simulated; with `wall_time=True` it runs several times on this machine, and the clock decides. Of a
-function over a mesh, `f.using(mesh=mesh)`, the arrays are Tensors with layouts, and `arch` says how ranks are linked.
+parameter takes its other values, each collective its other algorithms. A plan that does not fit is left out. Those whose kernels should
+cost least are tried first, some at a time, on copies of the arrays: the tasks of a call are simulated, or with `wall_time=True` calls are
+timed on this machine, on as many threads as `arch` has cores. Of a function over a mesh, `f.using(mesh=mesh)`, the arrays are Tensors with
+layouts, and `arch` says how ranks are linked.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, get_args
 
 import numpy as np
 
 from pto_wsp.api.jit import JitFunction
+from pto_wsp.api.program import Program
 from pto_wsp.api.tensors.options import arch_of
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
@@ -29,12 +34,15 @@ from pto_wsp.ops.table import TABLE
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.source import here
+from pto_wsp.timing.stats import Stats
 from pto_wsp.trace.workload.collectives import Algorithm
 
 _CUTS = ("tiles", "inner", "batch")      # keys whose entries are halved and doubled
 _HOST = "host_cpu"
-_CLEARLY = 0.97     # of the best time so far: less is no noise
-_RUNS, _SECONDS = 5, 0.2      # a plan is timed in so many runs at least, and for so long where runs are short
+_CLEARLY = 0.97     # of the best time: less is no noise
+_RUNS, _SECONDS = 5, 0.2      # plans are timed in so many runs each at least, and for so long where runs are short
+_AT_ONCE = 4        # plans that are compared with the best one
+_FEW_TASKS = 2000   # of a call: Python makes them in less time than the C compiler takes
 
 
 def find_plan(function: JitFunction[Any], arrays: tuple[object, ...], arch: object, budget: int, *, overheads: bool,
@@ -57,57 +65,109 @@ def find_plan(function: JitFunction[Any], arrays: tuple[object, ...], arch: obje
                                 help="without wall_time=True plans are simulated, on any arch")
     runs_on = machine if machine is not None else builtin_arch("unit") if is_over_ranks else None     # a host says no links
 
-    def cost_of(plan: TilePlan) -> float:
-        return wall_seconds(function, arrays, plan) if wall_time else simulated_cycles(function, arrays, plan, runs_on, overheads=overheads)
-
-    default: TilePlan = function.plan(*arrays, arch=machine)
-    best = default
-    least = cost_of(best)
-    tried, seen = 1, {best.digest}
-    improved = True
-    while improved:
+    best: TilePlan = function.plan(*arrays, arch=machine)
+    default, costs_of = best, _clock(function, arrays, machine) if wall_time else _simulator(function, arrays, runs_on, overheads=overheads)
+    tried, seen, improved = 1, {best.digest}, True
+    costs_of([best])      # raises what a call raises
+    while improved and tried < budget:
         improved = False
-        for plan in _neighbours(best, function.tunables):
-            if tried >= budget:
-                improved = False
+        near = sorted((plan for plan in _neighbours(best, function.tunables) if plan.digest not in seen), key=_planned_cycles)
+        for at in range(0, min(len(near), budget - tried), _AT_ONCE):
+            some = near[at:at + min(_AT_ONCE, budget - tried)]
+            tried += len(some)
+            seen.update(plan.digest for plan in some)
+            least, *costs = costs_of([best, *some])
+            if min(costs) < least * (_CLEARLY if wall_time else 1):
+                best, improved = some[costs.index(min(costs))], True
                 break
-            if plan.digest in seen:
-                continue
-            seen.add(plan.digest)
-            tried += 1
-            try:
-                cost = cost_of(plan)
-            except PtoError:
-                continue      # what a plan by hand would be refused for
-            if cost < least * (_CLEARLY if wall_time else 1):
-                best, least, improved = plan, cost, True
-                break
-    if wall_time and best is not default and cost_of(best) >= cost_of(default):
-        return default        # the first time was noise
+    if wall_time and best is not default:
+        first, found = costs_of([default, best])
+        return default if found >= first else best        # the first time was noise
     return best
 
 
-def wall_seconds(function: JitFunction[Any], arrays: tuple[object, ...], plan: TilePlan) -> float:
-    """Return the least seconds of a run with a plan on this machine, on copies of the arrays and all its cores."""
-    names = function.parameter_names
-    copies: dict[str, Any] = {name: np.array(array) for name, array in zip(names, arrays, strict=False)}
-    program = function.lower(plan, **copies).compile()
-    program.run()
-    least, began, runs = float("inf"), time.perf_counter(), 0
-    while runs < _RUNS or time.perf_counter() - began < _SECONDS:
-        start = time.perf_counter()
-        program.run()
-        least, runs = min(least, time.perf_counter() - start), runs + 1
+def _planned_cycles(plan: TilePlan) -> int:
+    return sum(cost.cycles or 0 for cost in plan.costs)
+
+
+def _clock(function: JitFunction[Any], arrays: tuple[object, ...], machine: Arch | None) -> Callable[[Sequence[TilePlan]], Sequence[float]]:
+    return lambda plans: wall_seconds(function, arrays, plans, None if machine is None else machine.cores.cube)
+
+
+def _simulator(function: JitFunction[Any], arrays: tuple[object, ...], arch: Arch | None, *, overheads: bool,
+               ) -> Callable[[Sequence[TilePlan]], Sequence[float]]:
+    """Return what gives the cycles of plans, infinite for a plan that is refused; each is simulated once, the first after a real run."""
+    known: dict[str, float] = {}
+    n_tasks = 0
+
+    def costs_of(plans: Sequence[TilePlan]) -> Sequence[float]:
+        nonlocal n_tasks
+        for plan in plans:
+            if plan.digest not in known:
+                try:
+                    stats = simulated(function, arrays, plan, arch, overheads=overheads, runs=not 0 < n_tasks <= _FEW_TASKS)
+                except PtoError:
+                    if not known:
+                        raise
+                    known[plan.digest] = math.inf      # what a plan by hand would be refused for
+                    continue
+                known[plan.digest], n_tasks = stats.total_cycles, stats.task_count
+        return [known[plan.digest] for plan in plans]
+
+    return costs_of
+
+
+def wall_seconds(function: JitFunction[Any], arrays: tuple[object, ...], plans: Sequence[TilePlan], threads: int | None = None,
+                 ) -> Sequence[float]:
+    """Return the least seconds of a run with each plan on this machine, on copies of the arrays, in turns; infinite for a refused one.
+
+    `threads`: None for all cores. The time of one thread is its processor's.
+    Raises: what the first plan is refused for.
+    """
+    copies: dict[str, Any] = dict(zip(function.parameter_names, map(_copied, arrays), strict=False))
+
+    def made(plan: TilePlan) -> Program:
+        program: Program = function.lower(plan, **copies).compile(threads=threads)
+        return program.run()
+
+    def made_if_possible(plan: TilePlan) -> Program | None:
+        try:
+            return made(plan)
+        except PtoError:
+            return None      # what a plan by hand would be refused for
+
+    programs: list[Program | None] = [made(plans[0])]
+    with ThreadPoolExecutor(os.cpu_count()) as builders:
+        programs += builders.map(made_if_possible, plans[1:])
+    clock = time.process_time if threads == 1 else time.perf_counter
+    least, began, runs = [math.inf] * len(plans), time.perf_counter(), 0
+    while runs < _RUNS or time.perf_counter() - began < _SECONDS * len(plans):
+        for k, program in enumerate(programs):
+            if program is not None:
+                start = clock()
+                program.run()
+                least[k] = min(least[k], clock() - start)
+        runs += 1
     return least
 
 
 def simulated_cycles(function: JitFunction[Any], arrays: tuple[object, ...], plan: TilePlan, arch: Arch | None = None, *,
                      overheads: bool = False) -> int:
     """Return the cycles of a call with a plan, on copies of the arrays. `arch`: None for the arch of the plan."""
-    names = function.parameter_names
-    copies: dict[str, Any] = {name: _copied(array) for name, array in zip(names, arrays, strict=False)}
-    program = function.lower(plan, **copies).compile(arch=arch or arch_of(plan.arch), threads=1).run()
-    return int(program.simulate(overheads=overheads).stats.total_cycles)
+    return int(simulated(function, arrays, plan, arch, overheads=overheads).total_cycles)
+
+
+def simulated(function: JitFunction[Any], arrays: tuple[object, ...], plan: TilePlan, arch: Arch | None = None, *, overheads: bool = False,
+              runs: bool = True) -> Stats:
+    """Return the figures of a call with a plan, on copies of the arrays.
+
+    `arch`: None for the arch of the plan. `runs`: False where tasks that decide about no others need not run; nothing is compiled then.
+    """
+    copies: dict[str, Any] = dict(zip(function.parameter_names, map(_copied, arrays), strict=False))
+    workload, on = function.lower(plan, **copies), arch or arch_of(plan.arch)
+    program = workload.compile(arch=on, threads=1) if runs else workload.compile("interp", arch=on).for_its_times()
+    stats: Stats = program.run().simulate(overheads=overheads).stats
+    return stats
 
 
 def _copied(array: object) -> object:

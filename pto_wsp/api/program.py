@@ -175,6 +175,13 @@ class Program(InOneProcess, doors.Displayed):
     def _runner(self) -> Engine | Interpreter:
         return self._compiled.to_run()
 
+    def for_its_times(self) -> Program:
+        """Return the program, for interp, for runs that tell simulated times alone: tasks that decide about no other tasks do not run."""
+        runner = self._runner
+        assert not isinstance(runner, Engine)
+        runner.runs_all = False
+        return self
+
     def _prepare(self, call: object, bindings: Mapping[str, object]) -> Bindings:
         self._enter(call)
         bound = self._bound = self._given.of_run(bindings)

@@ -298,6 +298,7 @@ class Interpreter:
         self._prints = PrintKeeper()
         self._failed_task: int | None = None
         self.look_first: LookFirst | None = None
+        self.runs_all = True      # False: runs make every task, and run those alone that the plan waits for
         self._is_cancelled = False
         self._going_on: tuple[_TaskRun, _TaskStream] | None = None      # of the run that goes on, or the last one
 
@@ -346,7 +347,8 @@ class Interpreter:
             self.look_first(self.recorder, bindings)
         elif self.plan.rules.may_abort:
             self._told(keep_trace=False, n_run=tasks.n_run)
-        stream.catch_up()
+        if self.runs_all:
+            stream.catch_up()
 
     def run_task(self, number: int, task: TaskInstance, bindings: Bindings, memory: Mapping[int, Array]) -> None:
         """Run one task; `number`: its position in program order.

@@ -2,8 +2,8 @@
 """Functions on whole tensors with default plans, beside kernels written by hand: `python -m tests.benchmarks.tensors [--only softmax]`.
 
 Both spellings of a pair get the same arrays, and each result is checked against NumPy in float64 before it counts. Cycles are simulated, of
-the machine `ascend_910b`; seconds are those of one thread of `cpu_sim`, the least of some runs in turns. Lines are those with code: of the
-hand's kernels and workload, of the function.
+the machine `ascend_910b`; seconds are those of one thread of `cpu_sim`, the least of some runs in turns, with plans for one core. Lines are
+those with code: of the hand's kernels and workload, of the function. Rows and blocks of attention are Tunable: a search varies them, too.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp import DType, Injective, InOut, Monotone, Program, Tensor, TilePlan, Workload, auto_schedule, jit, tt
+from pto_wsp import DType, Injective, InOut, Monotone, Program, Tensor, TilePlan, Tunable, Workload, auto_schedule, builtin_arch, jit, tt
 from tests.benchmarks.page import put_between, stamp
 
 F32, I32 = DType.F32, DType.I32
 Array = npt.NDArray[Any]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ARCH, THREADS, ROUNDS = "ascend_910b", 1, 15
+HOST = builtin_arch("host_cpu").with_cores(cube=THREADS, vector=THREADS)
+SECONDS = 2.0     # of runs in turns at least, where runs are short
 CLOCK = time.process_time     # of one thread: others on the machine disturb it less than the clock
 TOLERANCE = 1e-4     # of f32 against float64; results are of size 1
 
@@ -58,7 +60,7 @@ def matmul(a, b):
 
 
 @jit
-def attention(q, k, v, block: int = 64):
+def attention(q, k, v, block: int = Tunable(64, 32, 128)):
     out, scale = tt.empty(q.shape), 1 / math.sqrt(q.shape[-1])
     for h in tt.each(q.shape[0]):
         qh = q[h] * scale
@@ -86,7 +88,7 @@ def moe(x, router, up, down, top: int = 2):
 
 
 @jit
-def causal_attention(q, k, v, rows: int = 64, block: int = 64):
+def causal_attention(q, k, v, rows: int = Tunable(64, 32, 128), block: int = Tunable(64, 32, 128)):
     (heads, n, width), out = q.shape, tt.empty(q.shape)
     for h, i in tt.each(heads, (n + rows - 1) // rows):
         qi = q[h, i * rows:(i + 1) * rows] / math.sqrt(width)
@@ -105,7 +107,8 @@ def causal_attention(q, k, v, rows: int = 64, block: int = 64):
 
 @jit
 def ragged_attention(q: Tensor[4, "t", 64, F32], k: Tensor[4, "t", 64, F32], v: Tensor[4, "t", 64, F32],
-                     starts: Monotone[Tensor["b", I32]], rows: int = 64, block: int = 64):
+                     starts: Monotone[Tensor["b", I32]], rows: int = Tunable(64, 32, 128),
+                     block: int = Tunable(64, 32, 128)):
     out = tt.empty(q.shape)
     for b, h in tt.each(starts.shape[0] - 1, q.shape[0]):
         mine = slice(starts[b], starts[b + 1])
@@ -368,7 +371,9 @@ def measure(pair: Pair, *, rounds: int = ROUNDS, budget: int = 0) -> tuple[Figur
         check(timed, want)
         runs.append(timed.program.run)
     seconds = [math.inf] * len(runs)
-    for _ in range(rounds):
+    began, done = time.perf_counter(), 0
+    while done < rounds or (rounds == ROUNDS and time.perf_counter() - began < SECONDS):
+        done += 1
         for k, run in enumerate(runs):
             start = CLOCK()
             run()
@@ -390,12 +395,12 @@ def _hand(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str 
 
 
 def _function(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str | None) -> Made:
-    return _planned(pair, module, given, arch, pair.function.plan(**given, arch=arch or "host_cpu"))
+    return _planned(pair, module, given, arch, pair.function.plan(**given, arch=arch or HOST))
 
 
 def _searched(pair: Pair, module: ModuleType, given: Mapping[str, Array], arch: str | None, budget: int) -> Made:
     copies = [value.copy() for value in given.values()]
-    plan = auto_schedule(pair.function, *copies, arch=arch or "host_cpu", budget=budget, wall_time=arch is None)
+    plan = auto_schedule(pair.function, *copies, arch=arch or HOST, budget=budget, wall_time=arch is None)
     return _planned(pair, module, given, arch, plan)
 
 
