@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import TypeAlias, assert_never
+from typing import ClassVar, TypeAlias, assert_never, cast
 
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import TensorRef
-from pto_wsp.values import dataclass
+from pto_wsp.values import Derived, dataclass
 
 Number: TypeAlias = int | float | bool
 
@@ -233,12 +233,41 @@ class StrideOf:
     dim: int
 
 
+class _OfNode(Derived):
+    """What follows from the fields of a node with operands: its hash, its dtype, and the ids of the arrays of which it reads an element.
+
+    Expressions share parts, and each part is looked at once.
+    """
+
+    __slots__ = ("elements", "hashed", "kind")
+    __match_args__: ClassVar[tuple[str, ...]]
+    elements: frozenset[int]
+    hashed: int
+    kind: DType
+
+    def __hash__(self) -> int:
+        return self.hashed
+
+    def _find_hashed(self) -> int:
+        return hash(tuple([getattr(self, name) for name in self.__match_args__]))
+
+    def _find_elements(self) -> frozenset[int]:
+        return elements_in(children(cast(Scalar, self)))
+
+    def _find_kind(self) -> DType:
+        return _kind_of(cast(Scalar, self))
+
+
 @dataclass(frozen=True, slots=True)
-class Element:
+class Element(_OfNode):
     """One element of an integer, bool or float tensor, read when tasks are made."""
 
     tensor: TensorRef
     index: tuple[Scalar, ...]
+    __hash__ = _OfNode.__hash__
+
+    def _find_elements(self) -> frozenset[int]:
+        return elements_in(self.index) | {self.tensor.id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,29 +278,32 @@ class SlotValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(_OfNode):
     """`op` on one scalar."""
 
     op: Op
     value: Scalar
+    __hash__ = _OfNode.__hash__
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(_OfNode):
     """`op` on two scalars."""
 
     op: Op
     lhs: Scalar
     rhs: Scalar
+    __hash__ = _OfNode.__hash__
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class Select(_OfNode):
     """`then` if `condition` is true, otherwise `other`."""
 
     condition: Scalar
     then: Scalar
     other: Scalar
+    __hash__ = _OfNode.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,6 +499,10 @@ def scalar_dtype(node: Scalar) -> DType:
     """Return I64, F64 or BOOL: the dtype in which `node` is computed (of a parameter, symbol or item: the class of its dtype)."""
     if node.__class__ is Var:      # most often
         return _I64
+    return node.kind if isinstance(node, _OfNode) else _kind_of(node)
+
+
+def _kind_of(node: Scalar) -> DType:
     match node:
         case Const(value):
             return _BOOL if isinstance(value, bool) else _F64 if isinstance(value, float) else _I64
@@ -521,6 +557,17 @@ def children(node: Scalar) -> tuple[Scalar, ...]:
             return (start, stop, step, body)
         case _:
             return ()
+
+
+def elements_in(scalars: Iterable[Scalar]) -> frozenset[int]:
+    """Return the ids of the arrays of which scalars read an element."""
+    found: frozenset[int] = frozenset()
+    for node in scalars:
+        if isinstance(node, _OfNode):
+            found |= node.elements
+        elif isinstance(node, Sum | AxisName):
+            found |= elements_in(children(node))
+    return found
 
 
 def leaves(node: Scalar) -> tuple[Scalar, ...]:

@@ -27,7 +27,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.extents import simplified
 from pto_wsp.ir.intervals import Interval, interval
 from pto_wsp.ir.layout import Contract, TensorRef
-from pto_wsp.ir.scalar import Binary, Const, Element, Op, Scalar, SymbolRef, Var, ceil_div, children, minimum, sub
+from pto_wsp.ir.scalar import Binary, Const, Element, Op, Scalar, SymbolRef, Var, ceil_div, children, elements_in, minimum, sub
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import Derived, dataclass
@@ -399,11 +399,6 @@ def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:
             return shape
         case _:
             return ()
-
-
-def elements_in(scalars: Iterable[Scalar]) -> frozenset[int]:
-    """Return the ids of the arrays of which scalars read an element."""
-    return frozenset(element.tensor.id for element in _elements_in(scalars))
 
 
 def indices_in(scalars: Iterable[Scalar]) -> Iterator[tuple[Scalar, ...]]:

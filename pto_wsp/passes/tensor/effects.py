@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
 from pto_wsp.ir import flow, scalar
-from pto_wsp.ir.scalar import Scalar, Var
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, TensorFunction, elements_in
+from pto_wsp.ir.scalar import Scalar, Var, elements_in
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Item, Make, Put, Show, Statement, TensorFunction
 from pto_wsp.ops.tensors import MOVE
 from pto_wsp.values import dataclass, replaced
 

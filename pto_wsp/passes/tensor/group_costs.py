@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var, add, evaluate, sub
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Item, Make, Put, Show, Statement, TileCut, elements_in, limit_of
+from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var, add, elements_in, evaluate, sub
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Item, Make, Put, Show, Statement, TileCut, limit_of
 from pto_wsp.ir.view import Cut
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE

@@ -21,7 +21,7 @@ from pto_wsp.errors import InternalError, PlanConflictError, PlanNameError, Unbo
 from pto_wsp.ir import flow
 from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.names import Names
-from pto_wsp.ir.scalar import Binary, Const, Op, SymbolRef, print_scalar
+from pto_wsp.ir.scalar import Binary, Const, Op, SymbolRef, elements_in, print_scalar
 from pto_wsp.ir.tensor_function import (
     Apply,
     ArrayView,
@@ -33,7 +33,6 @@ from pto_wsp.ir.tensor_function import (
     Show,
     Statement,
     TensorFunction,
-    elements_in,
     limit_of,
 )
 from pto_wsp.ir.view import Permute

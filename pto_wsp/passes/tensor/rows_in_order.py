@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.extents import same
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Item, Make, Put, Statement, TensorFunction, elements_in
+from pto_wsp.ir.scalar import elements_in
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Body, Item, Make, Put, Statement, TensorFunction
 from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
 from pto_wsp.passes.tensor.effects import fresh_ids, with_views

@@ -12,7 +12,8 @@ from enum import Enum
 from typing import TypeAlias
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.tensor_function import Apply, Array, Body, Item, Make, Put, Show, TensorFunction, elements_in
+from pto_wsp.ir.scalar import elements_in
+from pto_wsp.ir.tensor_function import Apply, Array, Body, Item, Make, Put, Show, TensorFunction
 from pto_wsp.passes.tensor.effects import group_name, made_by
 from pto_wsp.values import dataclass
 

@@ -26,7 +26,7 @@ from pto_wsp.errors import PlanConflictError
 from pto_wsp.ir import flow
 from pto_wsp.ir.extents import same
 from pto_wsp.ir.layout import TensorRef
-from pto_wsp.ir.scalar import Const, Scalar, Var, add, ceil_div, minimum, mul, sub
+from pto_wsp.ir.scalar import Const, Scalar, Var, add, ceil_div, elements_in, minimum, mul, sub
 from pto_wsp.ir.tensor_function import (
     Array,
     ArrayStep,
@@ -41,7 +41,6 @@ from pto_wsp.ir.tensor_function import (
     Statement,
     TensorFunction,
     TileCut,
-    elements_in,
 )
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.passes.tensor.effects import Effects, effects_of, fresh_ids, group_name, made_by, with_views

@@ -33,11 +33,16 @@ Key: TypeAlias = tuple[object, ...]
 def simplify(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Compute common values once, drop what nothing reads, compose views of views, and fold numbers."""
     function = planned.function
+    short = _with_short_parts(function)
     while True:
-        simpler = _once(function)
-        if simpler == function:
-            return replace(planned, function=function)
-        function = simpler
+        function = function if short == function else short      # what is simple stays the same object
+        facts = _Values(*_changing_and_elements(function))
+        merged = _live(_merged(function, facts))
+        short = _with_short_parts(merged)
+        # a second merge finds more only where a part became shorter, or an array is no longer written or read by a scalar
+        if short == merged and _changing_and_elements(merged) == (facts.changing, facts.elements):
+            return replace(planned, function=merged)
+        function = merged
 
 
 def verify_after_simplify(planned: PlannedFunction) -> None:
@@ -50,13 +55,10 @@ def verify_after_simplify(planned: PlannedFunction) -> None:
             assert composed(view) == view, f"`{view.array.name}` has a longer view than it needs: {view.steps}"
 
 
-def _once(function: t.TensorFunction) -> t.TensorFunction:
+def _with_short_parts(function: t.TensorFunction) -> t.TensorFunction:
+    """Return a function with its numbers folded, its views composed, and without control that is known not to run."""
     body = flow.rewrite_leaves(with_scalars(function.body, _simple), lambda leaf: with_views(leaf, composed))
-    function = replace(function, body=_folded(body), results=tuple(composed(_with_simple(view)) for view in function.results))
-    function = _merged(function)
-    read = live_arrays(function)
-    return replace(function, body=_kept(function.body, read),
-                   constants=tuple(constant for constant in function.constants if constant.array.id in read))
+    return replace(function, body=_folded(body), results=tuple(composed(_with_simple(view)) for view in function.results))
 
 
 def _with_simple(view: t.ArrayView) -> t.ArrayView:
@@ -121,12 +123,12 @@ class _Values:
     that is written anywhere; `elements`: the arrays of which scalars read elements.
     """
 
+    changing: frozenset[int]
+    elements: frozenset[int]
     done: dict[Key, tuple[t.Array, ...]] = field(default_factory=dict)
     known: dict[int, t.ArrayView] = field(default_factory=dict)
     numbers: dict[int, Const] = field(default_factory=dict)
     versions: dict[int, int] = field(default_factory=dict)
-    changing: frozenset[int] = frozenset()
-    elements: frozenset[int] = frozenset()
     clock: list[int] = field(default_factory=lambda: [0])
 
     def inside(self) -> _Values:
@@ -140,12 +142,22 @@ class _Values:
             self.versions[number] = self.clock[0]
 
 
-def _merged(function: t.TensorFunction) -> t.TensorFunction:
+def _changing_and_elements(function: t.TensorFunction) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the arrays that are written anywhere, and those of which scalars read elements."""
+    written, elements = set[int](), set[int]()
+    for item in flow.walk(function.body):
+        if isinstance(item, flow.Do):
+            elements |= item.leaf.elements
+            if isinstance(item.leaf, t.Put):
+                written.add(item.leaf.target.array.id)
+        else:
+            for evaluation in flow.evaluations(item):
+                elements |= s.elements_in(evaluation.scalars)
+    return frozenset(written), frozenset(elements)
+
+
+def _merged(function: t.TensorFunction, values: _Values) -> t.TensorFunction:
     """Return a function in which an operation that repeats another one is read from there."""
-    written = frozenset(leaf.target.array.id for leaf in flow.leaves(function.body) if isinstance(leaf, t.Put))
-    scalars = [one for item in flow.walk(function.body) for evaluation in flow.evaluations(item) for one in evaluation.scalars]
-    scalars += [one for leaf in flow.leaves(function.body) for one in leaf.scalars]
-    values = _Values(changing=written, elements=t.elements_in(scalars))
     body = _merged_body(function.body, values)
     return replace(function, body=body, results=tuple(_read(view, values) for view in function.results))
 
@@ -223,7 +235,7 @@ def _number(node: Scalar, values: _Values) -> Scalar:
             if not found.steps:
                 return Element(found.array.ref, tuple(_number(at, values) for at in inner.index))
         return None
-    return s.substitute(node, change) if t.elements_in((node,)) & values.known.keys() else node
+    return s.substitute(node, change) if s.elements_in((node,)) & values.known.keys() else node
 
 
 def _reading(statement: t.Statement, values: _Values) -> t.Statement:
@@ -246,8 +258,8 @@ def _with_numbers(statement: t.Apply, values: _Values) -> t.Apply:
                for number, one in zip(known, statement.operands, strict=True))
     if not kept:
         return statement
-    return replace(statement, operands=tuple(one if number is None else number
-                                             for number, one in zip(known, statement.operands, strict=True)))
+    return replaced(statement, operands=tuple([one if number is None else number
+                                               for number, one in zip(known, statement.operands, strict=True)]))
 
 
 def _unchanged(statement: t.Apply, values: _Values) -> t.ArrayView | None:
@@ -258,7 +270,7 @@ def _unchanged(statement: t.Apply, values: _Values) -> t.ArrayView | None:
     for place, side in ((0, Side.RIGHT), (1, Side.LEFT)):
         x, number = statement.operands[place], statement.operands[1 - place]
         if isinstance(x, t.ArrayView) and isinstance(number, Const) and not isinstance(number.value, bool) \
-                and not values.changing & {x.array.id, *t.elements_in(x.scalars)} \
+                and not values.changing & {x.array.id, *s.elements_in(x.scalars)} \
                 and (not x.steps or statement.results[0].id not in values.elements) and x.shape == statement.results[0].shape \
                 and x.dtype is statement.results[0].dtype and entry.is_neutral(number.value, x.dtype, side):
             return x
@@ -266,14 +278,21 @@ def _unchanged(statement: t.Apply, values: _Values) -> t.ArrayView | None:
 
 
 # -- values that nothing reads -----------------------------------------------------------------------------------------
+def _live(function: t.TensorFunction) -> t.TensorFunction:
+    """Return a function without what nothing reads."""
+    read = live_arrays(function)
+    return replace(function, body=_kept(function.body, read),
+                   constants=tuple(constant for constant in function.constants if constant.array.id in read))
+
+
 def live_arrays(function: t.TensorFunction) -> frozenset[int]:
     """Return the ids of the arrays that results, InOut parameters, prints, bounds or conditions depend on."""
     live = {view.array.id for view in function.results} | {param.array.id for param in function.params if param.written}
-    live |= t.elements_in(one for view in function.results for one in view.scalars)
+    live |= s.elements_in(one for view in function.results for one in view.scalars)
     needs: list[tuple[frozenset[int], frozenset[int]]] = []      # what makes or writes an array, and what it reads
 
     def visit(item: t.Item, around: frozenset[int]) -> None:
-        bounds = t.elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars)
+        bounds = s.elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars)
         if isinstance(item, flow.Do):
             read = frozenset(view.array.id for view in item.leaf.reads) | item.leaf.elements | around
             made = frozenset(array.id for array in item.leaf.defines)

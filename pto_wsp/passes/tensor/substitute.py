@@ -18,16 +18,16 @@ def substituted(body: Body, values: Mapping[Scalar, Scalar]) -> Body:
 
 
 def with_step_scalars(step: ArrayStep, change: Callable[[Scalar], Scalar]) -> ArrayStep:
-    """Return a step of a view with `change` applied to its scalars."""
+    """Return a step of a view with `change` applied to its scalars; the same object, if none changes."""
     match step:
-        case Pick(dim, index):
-            return Pick(dim, change(index))
-        case Cut(dim, start, stop, by):
-            return Cut(dim, change(start), change(stop), by)
-        case TileCut(dim, start, size):
-            return TileCut(dim, change(start), size)
+        case Pick(_, index):
+            return replaced(step, index=change(index))
+        case Cut(_, start, stop):
+            return replaced(step, start=change(start), stop=change(stop))
+        case TileCut(_, start):
+            return replaced(step, start=change(start))
         case Refold(shape):
-            return Refold(tuple(map(change, shape)))
+            return replaced(step, shape=tuple([change(extent) for extent in shape]))
         case _:
             return step
 
