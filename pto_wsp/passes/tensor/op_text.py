@@ -224,8 +224,8 @@ def _adds(name: str) -> bool:
 
 
 # -- kinds of operations -----------------------------------------------------------------------------------------------
-def _call(writer: KernelWriter, statement: Apply, texts: Sequence[str], tiles: Sequence[KernelValue]) -> str:
-    """Return the call of an operation of the table, or of another function of `pto`."""
+def _call(writer: KernelWriter, statement: Apply, texts: Sequence[str], tiles: Sequence[KernelValue], of_stacks: bool = False) -> str:
+    """Return the call of an operation of the table, or of another function of `pto`. `of_stacks`: an axis is counted from the last."""
     entry = TABLE.get(statement.op)
     attrs = {name: value for name, value in statement.attrs if name != "inside"}       # a kernel checks every place
     arguments: tuple[object, ...] = tuple(texts)
@@ -233,15 +233,15 @@ def _call(writer: KernelWriter, statement: Apply, texts: Sequence[str], tiles: S
         types = [TileType(prod(tile.tile_shape[:-1]), tile.tile_shape[-1], tile.dtype) for tile in tiles]
         arguments, named = entry.call_of(types, tuple(texts), tuple(attrs.items()))
         attrs = dict(named)
-    written = [*map(str, arguments), *(f"{name}={_attr(writer, name, value)}" for name, value in attrs.items())]
+    written = [*map(str, arguments), *(f"{name}={_attr(writer, name, value, of_stacks)}" for name, value in attrs.items())]
     return f"pto.{statement.op}({', '.join(written)})"
 
 
-def _attr(writer: KernelWriter, name: str, value: object) -> str:
+def _attr(writer: KernelWriter, name: str, value: object, of_stacks: bool) -> str:
     if isinstance(value, DType):
         return writer.dtype(value)
-    if name in ("axis", "dim") and isinstance(value, int) and value < 0:
-        return str(value + 2)
+    if name in ("axis", "dim") and isinstance(value, int):
+        return str(value % 2 - 2 if of_stacks else value % 2)
     return number_text(value) if isinstance(value, float) else repr(value)
 
 
@@ -354,7 +354,8 @@ def _whole(writer: KernelWriter, statement: Apply, tiles: Sequence[KernelValue],
     prepared = [_ready(writer, statement, place, tile) for place, tile in enumerate(folded)]
     folding = usual(len(dims)) if alike else matrices(len(dims))
     gives_two = isinstance(entry, TileFunction) and entry.gives_columns and entry.sorts and len(entry.signature.parameters) == 3
-    return _call(writer, statement, [tile.text for tile in prepared], tiles), folding, "_, " if gives_two else ""
+    of_stacks = any(len(tile.tile_shape) > 2 for tile in folded)
+    return _call(writer, statement, [tile.text for tile in prepared], tiles, of_stacks), folding, "_, " if gives_two else ""
 
 
 def _ready(writer: KernelWriter, statement: Apply, place: int, tile: KernelValue) -> KernelValue:

@@ -112,7 +112,8 @@ def arranged(value: KernelValue, order: Sequence[int], dims: Dims) -> KernelValu
     if list(order[:-2]) == list(range(n - 2)) and list(order[-2:]) == [n - 1, n - 2]:
         compact = tuple(dim for dim in value.dims if dim.limit > 1)
         flat = reshaped(replace(value, dims=compact, folding=_compact(value)), compact, Folding(n - 2, n - 1))
-        return transposed(flat, dims, Folding(_place(places, n - 2, dims), _place(places, n - 1, dims)))
+        turned = transposed(flat, tuple(dims[place] for place in places), Folding(n - 2, n - 1))
+        return reshaped(turned, dims, Folding(_place(places, n - 2, dims), _place(places, n - 1, dims)))
     raise NoTile("axes in an order that no transposition of a tile gives", "cut all but two of the axes into tiles of 1")
 
 
