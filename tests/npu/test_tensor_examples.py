@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import Tensor, jit, tt
+from pto_wsp import DType, Tensor, jit, tt
 from tests.examples.tensors import EXAMPLES
 from tests.npu.harness import ORDERS, Target, build, check_graph, run
 from tests.npu.package import Array, load_package
@@ -75,3 +75,49 @@ def test_long_rows_that_must_be_whole_fit_a_core(n: int) -> None:
         np.testing.assert_array_equal(best, -np.sort(-x)[:, :40])
         np.testing.assert_array_equal(places, np.argsort(-x)[:, :40])
         np.testing.assert_allclose(sums, np.cumsum(x.astype(np.float64), axis=1), rtol=1e-6, atol=4)
+
+
+@jit
+def causal_in_parts(q, k, v):
+    """Causal attention: a loop over the keys that all queries of a block see, then the diagonal in parts of rows, all on one state."""
+    out = tt.empty(q.shape)
+    for i in tt.each(q.shape[0] // 32):
+        mine = slice(i * 32, (i + 1) * 32)
+        rows, keys, values = q[mine] * 0.25, k[mine], v[mine]
+        acc, seen, top = tt.zeros(rows.shape), tt.zeros((32, 1)), tt.full((32, 1), -np.inf)
+        for j in tt.loop(0, i * 32, 32):
+            _meet((acc, seen, top), rows @ k[j:j + 32].T, v[j:j + 32])
+        for start in range(0, 32, 16):
+            part = slice(start, start + 16)
+            sees = tt.arange(start + 16) <= tt.arange(16)[:, None] + start
+            _meet((acc[part], seen[part], top[part]), np.where(sees, rows[part] @ keys[:start + 16].T, -np.inf), values[:start + 16])
+        out[mine] = acc / seen
+    return out
+
+
+def _meet(state, score, v):
+    acc, seen, top = state
+    peak = np.maximum(top, np.max(score, axis=-1, keepdims=True))
+    weight, fade = np.exp(score - peak), np.exp(top - peak)
+    acc[:] = acc * fade + weight @ v
+    seen[:] = seen * fade + np.sum(weight, axis=-1, keepdims=True)
+    top[:] = peak
+
+
+@pytest.mark.slow
+def test_state_that_a_loop_and_statements_on_its_parts_update_is_in_one_kernel() -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((96, 16)).astype(np.float32) for _ in range(3))
+    score = np.where(np.tri(96, dtype=bool), q.astype(np.float64) @ k.T * 0.25, -np.inf)
+    weight = np.exp(score - score.max(axis=1, keepdims=True))
+    for _, _, (out,) in runs_of(causal_in_parts, {"q": q, "k": k, "v": v}, ORDERS[:1]):
+        np.testing.assert_allclose(out, weight @ v / weight.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("target", "inside"), [("ascend_npu", "kernel"), ("pto", "tasks")])
+def test_state_that_is_written_in_parts_is_in_memory_where_buffers_have_no_parts(target: str, inside: str) -> None:
+    given = {name: Tensor[96, 16, DType.F32] for name in "qkv"}
+    plan = causal_in_parts.plan(**given, arch="ascend_910b", target=target)
+    loops = plan.said("loops", "j")
+    assert loops is not None and loops.value == inside
+    causal_in_parts.lower(plan, **given).compile(target=target, arch="ascend_910b")

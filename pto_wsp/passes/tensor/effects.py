@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import count
 
 from pto_wsp.ir import flow, scalar
@@ -64,6 +64,25 @@ def effects_of(item: Item) -> Effects:
             for evaluation in flow.evaluations(inner):
                 reads |= elements_in(evaluation.scalars)
     return Effects(frozenset(reads), frozenset(writes), frozenset(defines), prints)
+
+
+def users_of_state(state: set[int], later: Mapping[int, Effects], fresh: Collection[int]) -> tuple[set[int], bool]:
+    """Return the places of the items that use state or that such items must follow, and whether some of these use no state.
+
+    `later`: effects of items by place in the body. State of `fresh` that the items write is added to `state`.
+    """
+    while True:
+        taken, brought, together = set[int](), False, Effects()
+        for place in sorted(later, reverse=True):
+            uses = bool((later[place].reads | later[place].writes) & state)
+            if uses or together.must_follow(later[place]):
+                taken.add(place)
+                brought = brought or not uses
+                together |= later[place]
+        more = together.writes.intersection(fresh) - state
+        if not more:
+            return taken, brought
+        state |= more
 
 
 def arrays_written(item: Item) -> frozenset[int]:

@@ -12,7 +12,7 @@ loop is one of tasks, and its body is divided by itself. The plan's `groups` and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from operator import is_
@@ -35,14 +35,14 @@ from pto_wsp.ir.tensor_function import (
     TensorFunction,
     limit_of,
 )
-from pto_wsp.ir.view import Permute
+from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, Dim, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
-from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, is_move, made_by, named_by, users_of
+from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, is_move, made_by, named_by, users_of, users_of_state
 from pto_wsp.passes.tensor.group_costs import fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
@@ -303,42 +303,42 @@ class _Partition:
                     done: set[int]) -> set[int] | None:
         """Put an item, the state that the item writes, and all users of the state into one kernel; None if they do not form a kernel.
 
-        Returns the positions of the later items placed with the item. A loop stays inside a kernel only together with the state it carries.
+        Returns the positions of the later items placed with the item. A loop stays inside a kernel only together with the state it carries;
+        statements, branches and loops that use the state before or after the loop, and what these wait for, are in the kernel, too.
         """
         item = items[position]
-        looped = isinstance(item, flow.Loop)
-        if isinstance(item, flow.Loop):
-            said = self.plan.said("loops", item.var.name)
-            if (said is not None and said.value != "kernel") or (said is None and not item.ordered):
-                return None
-        elif not isinstance(item, flow.Do):
+        if not self._may_be_in_kernel(item):
             return None
         taken = self._taken_along(parts, waiting, items, position, done)
-        if isinstance(item, flow.Loop):
-            inside, reason = ("tasks", "its state cannot stay in one task") if taken is None else ("kernel", "its state fits into a task")
-            self.plan = self.plan.with_choice("loops", item.var.name, "", inside, reason)
-        return taken if looped or taken else None
+        inside, reason = ("tasks", "its state cannot stay in one task") if taken is None else ("kernel", "its state fits into a task")
+        for one in (item, *(items[at] for at in sorted(taken or ()))):
+            if isinstance(one, flow.Loop):
+                self.plan = self.plan.with_choice("loops", one.var.name, "", inside, reason)
+        return taken or (taken if isinstance(item, flow.Loop) else None)
+
+    def _may_be_in_kernel(self, item: Item) -> bool:
+        said = self.plan.said("loops", item.var.name) if isinstance(item, flow.Loop) else None
+        return said.value == "kernel" if said is not None else not isinstance(item, flow.Loop) or item.ordered
 
     def _taken_along(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
                      done: set[int]) -> set[int] | None:
         first = self._effects_of(items[position:position + 1])
         placed = {_id_of(item) for part in parts for item in part.items if part.group is not None} - {-1}
-        state = {one for one in first.writes if one in waiting or one in placed}
+        written = {one for one in first.writes if one in waiting or one in placed}
+        state = written | (first.reads & waiting.keys())
         if not state or not first.writes <= state | first.defines:
             return None
-        members, taken, between = [items[position]], set[int](), Effects()
-        for later in range(position + 1, len(items)):
-            if later in done or made_by(items[later]) is not None:
-                continue
-            effects = self._effects_of(items[later:later + 1])
-            if not (effects.reads | effects.writes) & state:
-                between |= effects
-                continue
-            if effects.must_follow(between):
-                # what stands between is needed: it comes along, if it is a statement on its own
+        later = {at: self._effects_of((items[at],)) for at in range(position + 1, len(items))
+                 if at not in done and made_by(items[at]) is None}
+        taken, brought = users_of_state(state, later, waiting)
+        members = [items[at] for at in (position, *sorted(taken))]
+        loops = [one for one in members if isinstance(one, flow.Loop)]
+        if not all(map(self._may_be_in_kernel, loops)):
+            return None
+        if brought or not written or isinstance(items[position], flow.Choice):      # for the sake of a loop, and in its group
+            asked = {self._asked_name(one) for one in members} - {self._asked_name(one) for one in loops}
+            if not loops or asked - {""} or not self._has_small_parts(state, members):
                 return None
-            members.append(items[later])
-            taken.add(later)
         own = {id(statement) for statement in statements_of(members)} | {
             id(statement) for part in parts if part.group is not None for statement in statements_of(part.items)}
         if any(not self._users.get(one, frozenset()) <= own for one in state):
@@ -352,6 +352,13 @@ class _Partition:
         for at in later_makes:
             parts.insert(0, _Cluster([items[at]], effects_of(items[at]), None))
         return taken | set(later_makes)
+
+    def _has_small_parts(self, state: Collection[int], items: Iterable[Item]) -> bool:
+        """Tell whether the target has parts of buffers, and state of which items use parts few elements: one task has the whole of it."""
+        parted = {view.array for statement in statements_of(items) for view in statement.views
+                  if view.array.id in state and any(isinstance(step, Cut | Pick) for step in view.steps)}
+        most = _WHOLE if self._context.has_parts else 0
+        return all(prod(limit_of(extent) or 1 << 30 for extent in array.shape) <= most for array in parted)
 
     def _refuse_group(self, name: str, items: Sequence[Item]) -> None:
         """Raise the error of a group by hand whose statements cannot share a kernel."""

@@ -16,7 +16,8 @@ from tests.benchmarks.works.work import Array, Arrays, output
 
 Run: TypeAlias = tuple[Callable[[], object], Callable[[], Array]]
 F32, I32, I64 = DType.F32, DType.I32, DType.I64
-BLOCK = 256      # keys that are seen at once
+BLOCK = 256      # keys that are seen at once, and queries that see only the keys before them
+PART = 32        # of a block on the diagonal
 CAUSAL = 128     # queries, and keys that they see at once: on the diagonal half of a block is computed in vain
 
 
@@ -84,19 +85,29 @@ def product(a, b):
     return a @ b
 
 
+def meet(state, score, v):
+    """Update sums of values, sums of weights and the largest score with a block of keys of these scores."""
+    acc, seen, top = state
+    peak = np.maximum(top, np.max(score, axis=-1, keepdims=True))
+    weight, fade = np.exp(score - peak), np.exp(top - peak)
+    acc[:] = acc * fade + weight @ v
+    seen[:] = seen * fade + np.sum(weight, axis=-1, keepdims=True)
+    top[:] = peak
+
+
+def nothing_seen(q):
+    """Return the state before any key."""
+    return tt.zeros(q.shape), tt.zeros((q.shape[0], 1)), tt.full((q.shape[0], 1), -math.inf)
+
+
 @jit
 def attention(q, k, v):
     out = tt.empty(q.shape)
     for h in tt.each(q.shape[0]):
         qh = q[h] * SCALE
-        acc, seen, top = tt.zeros(qh.shape), tt.zeros((qh.shape[0], 1)), tt.full((qh.shape[0], 1), -math.inf)
+        acc, seen, top = nothing_seen(qh)
         for j in tt.loop(0, k.shape[1], BLOCK):
-            score = qh @ k[h, j:j + BLOCK].T
-            peak = np.maximum(top, np.max(score, axis=-1, keepdims=True))
-            weight, fade = np.exp(score - peak), np.exp(top - peak)
-            acc[:] = acc * fade + weight @ v[h, j:j + BLOCK]
-            seen[:] = seen * fade + np.sum(weight, axis=-1, keepdims=True)
-            top[:] = peak
+            meet((acc, seen, top), qh @ k[h, j:j + BLOCK].T, v[h, j:j + BLOCK])
         out[h] = acc / seen
     return out
 
@@ -104,19 +115,17 @@ def attention(q, k, v):
 @jit
 def causal(q, k, v):
     out = tt.empty(q.shape)
-    for h, i in tt.each(q.shape[0], q.shape[1] // CAUSAL):
-        mine = slice(i * CAUSAL, (i + 1) * CAUSAL)
-        qh = q[h, mine] * SCALE
-        acc, seen, top = tt.zeros(qh.shape), tt.zeros((CAUSAL, 1)), tt.full((CAUSAL, 1), -math.inf)
-        for j in tt.loop(i + 1):
-            keys = slice(j * CAUSAL, (j + 1) * CAUSAL)
-            sees = tt.arange(CAUSAL) + j * CAUSAL <= tt.arange(CAUSAL)[:, None] + i * CAUSAL
-            score = np.where(sees, qh @ k[h, keys].T, -math.inf)
-            peak = np.maximum(top, np.max(score, axis=-1, keepdims=True))
-            weight, fade = np.exp(score - peak), np.exp(top - peak)
-            acc[:] = acc * fade + weight @ v[h, keys]
-            seen[:] = seen * fade + np.sum(weight, axis=-1, keepdims=True)
-            top[:] = peak
+    for h, i in tt.each(q.shape[0], q.shape[1] // BLOCK):
+        mine = slice(i * BLOCK, (i + 1) * BLOCK)
+        qh, kh, vh = q[h, mine] * SCALE, k[h, mine], v[h, mine]
+        acc, seen, top = nothing_seen(qh)
+        for j in tt.loop(0, i * BLOCK, BLOCK):      # every query sees these keys
+            meet((acc, seen, top), qh @ k[h, j:j + BLOCK].T, v[h, j:j + BLOCK])
+        for start in range(0, BLOCK, PART):          # on the diagonal, queries in parts: less is computed in vain
+            end = start + PART
+            sees = tt.arange(end) <= tt.arange(PART)[:, None] + start
+            score = np.where(sees, qh[start:end] @ kh[:end].T, -math.inf)
+            meet((acc[start:end], seen[start:end], top[start:end]), score, vh[:end])
         out[h, mine] = acc / seen
     return out
 
