@@ -136,7 +136,8 @@ class KernelBuilder:
         self._check_open("otherwise")
         body = self._trace.blocks.open_branch(None)
         if body is None:
-            raise SymbolicControlError("`otherwise()` does not stand directly after a `with build.when(...)`", here())
+            raise SymbolicControlError("`otherwise()` does not stand directly after a `with build.when(...)`", here(),
+                                       expected="with build.when(c): ... directly before", found="something else")
         yield
         self._trace.blocks.close_branch(body, early=False)
 

@@ -458,7 +458,8 @@ def _shown(node: scalar.Scalar) -> str:
 
 
 def _refuse(value: Symbolic, what: str, advice: str) -> NoReturn:
-    raise SymbolicControlError(f"{what}() of a value known only at run time: {_shown(value.node)}", here(), help=advice)
+    raise SymbolicControlError(f"{what}() of a value known only at run time: {_shown(value.node)}", here(),
+                               expected="a number that is known while the body is traced", found=_shown(value.node), help=advice)
 
 
 def _number_or_symbolic(node: s.Scalar, *operands: object) -> Symbolic | int | float:

@@ -30,7 +30,8 @@ class AwaitedWiths:
     def check(self) -> None:
         """Raise K103 for the first context manager that no `with` has opened."""
         for manager, span in self._spans:
-            raise SymbolicControlError(f"`{manager!r}` stands without a `with`", span, expected=f"with {manager!r}: ...")
+            raise SymbolicControlError(f"`{manager!r}` stands without a `with`", span, expected=f"with {manager!r}: ...",
+                                       found="a statement of its own")
 
 
 class BranchBodies(Protocol):

@@ -160,10 +160,12 @@ class Blocks:
         match self.innermost.opener:
             case k.For(var) as loop:
                 raise SymbolicControlError(f"the loop over `{var.name}` was left by break or return", loop.span,
+                                           expected="a body that runs to its end", found="break, continue or return",
                                            help="the body is traced once, for all iterations: bound the loop, pto.range(n), or "
                                                 "choose elements with pto.where(mask, a, b)")
             case k.If(condition) as branch:
                 raise SymbolicControlError(f"the branch on `{print_scalar(condition)}` was left early", branch.span,
+                                           expected="a body that runs to its end", found="break, continue or return",
                                            help="both sides are traced, so break, continue, return and exceptions have no meaning "
                                                 "in them; put what is not to run into `with pto.otherwise():`")
             case None:

@@ -239,35 +239,35 @@ class TileOperators:
         return compare.ge(self, other)
 
     def __bool__(self) -> NoReturn:
-        _refuse("bool", "if, while, and, or, not and chained comparisons decide while the body is traced; choose elements with "
+        _refuse(self, "bool", "if, while, and, or, not and chained comparisons decide while the body is traced; choose elements with "
                 "pto.where(mask, a, b), and join masks with &, | and ~")
 
     def __int__(self) -> NoReturn:
-        _refuse("int", "a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel")
+        _refuse(self, "int", "a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel")
 
     def __float__(self) -> NoReturn:
-        _refuse("float", "a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel")
+        _refuse(self, "float", "a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel")
 
     def __index__(self) -> NoReturn:
-        _refuse("index", "a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel")
+        _refuse(self, "index", "a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel")
 
     def __hash__(self) -> NoReturn:
-        _refuse("hash", "keep tiles in a list or under names, not in a set or as keys")
+        _refuse(self, "hash", "keep tiles in a list or under names, not in a set or as keys")
 
     def __iter__(self) -> NoReturn:
-        _refuse("iter", "ops work on whole tiles; reduce with pto.rowsum and the like")
+        _refuse(self, "iter", "ops work on whole tiles; reduce with pto.rowsum and the like")
 
     def __len__(self) -> NoReturn:
-        _refuse("len", "take the shape: x.shape[0]")
+        _refuse(self, "len", "take the shape: x.shape[0]")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        _refuse("NumPy array", "a kernel computes with the ops of pto: pto.exp(x) for np.exp(x); dir(pto) lists them")
+        _refuse(self, "NumPy array", "a kernel computes with the ops of pto: pto.exp(x) for np.exp(x); dir(pto) lists them")
 
     def __str__(self) -> NoReturn:
-        _refuse("str", "pto.print(x) prints it when the kernel runs; repr(x) says its type")
+        _refuse(self, "str", "pto.print(x) prints it when the kernel runs; repr(x) says its type")
 
     def __format__(self, spec: str) -> NoReturn:
-        _refuse("format", "pto.print(\"x\", x) prints it when the kernel runs; {x!r} says its type")
+        _refuse(self, "format", "pto.print(\"x\", x) prints it when the kernel runs; {x!r} says its type")
 
     def __getitem__(self, item: object) -> Operand:
         if _is_whole(item):
@@ -461,8 +461,9 @@ def is_tile(value: object) -> TypeGuard[TileValue | BufferRef | TileParamRef]:
     return isinstance(value, TileValue | BufferRef | TileParamRef)
 
 
-def _refuse(what: str, advice: str) -> NoReturn:
-    raise SymbolicControlError(f"{what} of a tile, whose elements are known only at run time", here(), help=advice)
+def _refuse(value: object, what: str, advice: str) -> NoReturn:
+    raise SymbolicControlError(f"{what} of a tile, whose elements are known only at run time", here(),
+                               expected="a value that is known while the body is traced", found=repr(value)[:80], help=advice)
 
 
 def _is_whole(item: object) -> bool:

@@ -158,5 +158,6 @@ def refuse_exit() -> NoReturn:
     Raises: K103.
     """
     raise SymbolicControlError("a traced body is left by break, continue or return", here(),
-                               expected="a body that runs to its end", help="the body is traced once, for all iterations: put what may not "
+                               expected="a body that runs to its end", found="break, continue or return",
+                               help="the body is traced once, for all iterations: put what may not "
                                "run under `with tt.when(c):`")

@@ -263,35 +263,35 @@ class TensorValue(TileOperators):
         return self.__getattr__("round")(0 if decimals is None else decimals)
 
     def __bool__(self) -> NoReturn:
-        _refuse("bool", "if, while, and, or, not and chained comparisons decide while the body is traced: branch on scalars by "
+        _refuse(self, "bool", "if, while, and, or, not and chained comparisons decide while the body is traced: branch on scalars by "
                 "`with tt.when(c):`, choose elements with np.where(mask, a, b), join masks with &, | and ~")
 
     def __int__(self) -> NoReturn:
-        _refuse("int", "an element is known only at run time; x[i] of whole numbers is a scalar for indices and bounds")
+        _refuse(self, "int", "an element is known only at run time; x[i] of whole numbers is a scalar for indices and bounds")
 
     def __float__(self) -> NoReturn:
-        _refuse("float", "an element is known only at run time; compute with it as it is")
+        _refuse(self, "float", "an element is known only at run time; compute with it as it is")
 
     def __index__(self) -> NoReturn:
-        _refuse("index", "an element is known only at run time; loop with tt.loop(...), and slice with x[i] of whole numbers")
+        _refuse(self, "index", "an element is known only at run time; loop with tt.loop(...), and slice with x[i] of whole numbers")
 
     def __complex__(self) -> NoReturn:
-        _refuse("complex", "an element is known only at run time")
+        _refuse(self, "complex", "an element is known only at run time")
 
     def __hash__(self) -> NoReturn:
-        _refuse("hash", "keep tensors in a list or under names, not in a set or as keys")
+        _refuse(self, "hash", "keep tensors in a list or under names, not in a set or as keys")
 
     def __iter__(self) -> NoReturn:
-        _refuse("iter", "loop over positions: for i in tt.loop(x.shape[0]) (in order) or tt.each(x.shape[0]); np.split takes apart")
+        _refuse(self, "iter", "loop over positions: for i in tt.loop(x.shape[0]) (in order) or tt.each(x.shape[0]); np.split takes apart")
 
     def __len__(self) -> NoReturn:
-        _refuse("len", "take the shape: x.shape[0]")
+        _refuse(self, "len", "take the shape: x.shape[0]")
 
     def __contains__(self, value: object) -> NoReturn:
-        _refuse("in", "np.any(x == value) is a tensor; the elements are known only at run time")
+        _refuse(self, "in", "np.any(x == value) is a tensor; the elements are known only at run time")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        _refuse("NumPy array", "compute with np. functions on the tensor itself; its elements are known only at run time")
+        _refuse(self, "NumPy array", "compute with np. functions on the tensor itself; its elements are known only at run time")
 
     def __str__(self) -> str:  # type: ignore[override]
         return repr(self)
@@ -316,8 +316,10 @@ def _first_value(values: Sequence[object]) -> TensorValue:
             inner = [each for each in value if isinstance(each, TensorValue)]
             if inner:
                 return inner[0]
-    raise SymbolicControlError("a function of torch without a tensor", here())
+    raise SymbolicControlError("a function of torch without a tensor", here(), expected="a tensor of the function among its arguments",
+                               found=", ".join(type(each).__name__ for each in values) or "no arguments")
 
 
-def _refuse(what: str, advice: str) -> NoReturn:
-    raise SymbolicControlError(f"{what} of a tensor, whose elements are known only at run time", here(), help=advice)
+def _refuse(value: TensorValue, what: str, advice: str) -> NoReturn:
+    raise SymbolicControlError(f"{what} of a tensor, whose elements are known only at run time", here(),
+                               expected="a value that is known while the body is traced", found=repr(value)[:80], help=advice)

@@ -108,6 +108,7 @@ class WorkloadBranch:
         if left_early(frame, opened.entered_at):
             self.abandon()
             raise SymbolicControlError(f"the body of `{self!r}` is left early", here(),
+                                       expected="a body that runs to its end", found="break, continue or return",
                                        help="every body is traced once and stands for all iterations, so break, continue and return have "
                                             "no meaning in it; put what is not to run into `with P.otherwise():`")
         self.close()
@@ -137,7 +138,7 @@ class WorkloadBranch:
         enclosing.decided = (choice, opened.scope.choice) if goes_on else None
 
     def __bool__(self) -> NoReturn:
-        raise SymbolicControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
+        raise SymbolicControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...", found="bool()")
 
     def __repr__(self) -> str:
         return f"{self._keyword}({'' if self._condition is None else print_scalar(self._condition)})"

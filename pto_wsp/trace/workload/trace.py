@@ -193,6 +193,7 @@ class WorkloadTrace:
         self.awaited.check()
         if len(self.scopes) > 1:
             raise SymbolicControlError("a workload's loop was begun and never ended", here(),
+                                       expected="for b in P(axis): ...", found="P(axis) as a list, or next()",
                                        help="loop with a plain `for b in P(axis):`; P is no list, and next() takes only its first step")
         fixed: list[wl.Item] = [flow.Do(each) for each in self.fixed.values()]
         body = flow.Sequence((*fixed, *self.scopes[0].items))
@@ -208,6 +209,7 @@ class WorkloadTrace:
         """
         if self.abandoned is not None:
             raise SymbolicControlError("a workload's loop is left early", self.abandoned,
+                                       expected="a body that runs to its end", found="break, continue or return",
                                        help="the body is traced once and stands for all iterations, so break and return have "
                                             "no meaning in it; bound the loop instead: P(n)")
 
@@ -316,6 +318,7 @@ def refuse_left_early(body: str, stands_for: str, entered_at: int) -> None:
     """
     if left_early(user_frame(), entered_at):
         raise SymbolicControlError(f"the body of {body} is left early", here(),
+                                   expected="a body that runs to its end", found="break, continue or return",
                                    help=f"it is traced once{stands_for}, so break and return have no meaning in it")
 
 

@@ -20,4 +20,6 @@ def mistake() -> None:
 #      |
 #   12 |         if x[0, 0] > 0:
 #      |            ^^^^^^^^^^^
+#    = expected: a value that is known while the body is traced
+#    = found:    <gt: Tensor[bool]>
 #    = help:     if, while, and, or, not and chained comparisons decide while the body is traced: branch on scalars by `with tt.when(c):`, choose elements with np.where(mask, a, b), join masks with &, | and ~

@@ -20,3 +20,4 @@ def mistake() -> None:
 #   12 |         tt.when(x.shape[0] > 2)
 #      |         ^^^^^^^^^^^^^^^^^^^^^^^
 #    = expected: with tt.when(t > 2): ...
+#    = found:    a statement of its own

@@ -18,4 +18,6 @@ def mistake() -> None:
 #      |
 #   12 |         return x * int(x[0, 0])
 #      |                    ^^^^^^^^^^^^
+#    = expected: a value that is known while the body is traced
+#    = found:    <x: Tensor[f32]>
 #    = help:     an element is known only at run time; x[i] of whole numbers is a scalar for indices and bounds

@@ -16,4 +16,6 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #      |
 #   10 |     print(format(x))
 #      |           ^^^^^^^^^
+#    = expected: a value that is known while the body is traced
+#    = found:    <parameter x: In[Tile[4, 8, f32]]>
 #    = help:     pto.print("x", x) prints it when the kernel runs; {x!r} says its type

@@ -17,4 +17,6 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #      |
 #   12 |     pto.store(y, np.asarray(x))
 #      |                  ^^^^^^^^^^^^^
+#    = expected: a value that is known while the body is traced
+#    = found:    <parameter x: In[Tile[4, 8, f32]]>
 #    = help:     a kernel computes with the ops of pto: pto.exp(x) for np.exp(x); dir(pto) lists them

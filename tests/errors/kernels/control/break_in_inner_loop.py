@@ -18,4 +18,6 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #      |
 #   11 |         for j in pto.range(4):
 #      |         ^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: a body that runs to its end
+#    = found:    break, continue or return
 #    = help:     the body is traced once, for all iterations: bound the loop, pto.range(n), or choose elements with pto.where(mask, a, b)

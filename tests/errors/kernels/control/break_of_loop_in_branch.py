@@ -18,4 +18,6 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
 #      |
 #   11 |         for _ in pto.range(n):
 #      |         ^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: a body that runs to its end
+#    = found:    break, continue or return
 #    = help:     the body is traced once, for all iterations: bound the loop, pto.range(n), or choose elements with pto.where(mask, a, b)

@@ -17,4 +17,6 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #      |
 #   11 |     if x > 0:
 #      |        ^^^^^
+#    = expected: a value that is known while the body is traced
+#    = found:    <Tile[4, 8, bool]>
 #    = help:     if, while, and, or, not and chained comparisons decide while the body is traced; choose elements with pto.where(mask, a, b), and join masks with &, | and ~

@@ -17,4 +17,6 @@ def mistake(n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
 #      |
 #   11 |     for _ in range(n):
 #      |              ^^^^^^^^
+#    = expected: a number that is known while the body is traced
+#    = found:    n
 #    = help:     Python's range, lists and NumPy arrays need a number now; loop with P(...) or pto.range(...), and wrap the array as a Tensor to read its elements

@@ -19,4 +19,6 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
 #      |
 #   11 |     with pto.when(n > 2):
 #      |     ^^^^^^^^^^^^^^^^^^^^^
+#    = expected: a body that runs to its end
+#    = found:    break, continue or return
 #    = help:     both sides are traced, so break, continue, return and exceptions have no meaning in them; put what is not to run into `with pto.otherwise():`

@@ -17,3 +17,4 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
 #   10 |     pto.when(n > 2)
 #      |     ^^^^^^^^^^^^^^^
 #    = expected: with pto.when(n > 2): ...
+#    = found:    a statement of its own

@@ -12,4 +12,6 @@ def mistake(x: In[Tile[3, 4, DType.I32]], t: In[Tensor], n: Scalar[DType.I32], o
 #     |
 #   7 |     pto.store(out, x * int(x[0, 0]))
 #     |                        ^^^^^^^^^^^^
+#    = expected: a value that is known while the body is traced
+#    = found:    <Tile[1, 1, i32]>
 #    = help:     a tile is known only at run time; pto.item(x, row, col) is an element as a scalar of the kernel

@@ -30,4 +30,6 @@ def mistake() -> None:
 #      |
 #   20 |         with P.when(b > 1):
 #      |         ^^^^^^^^^^^^^^^^^^^
+#    = expected: a body that runs to its end
+#    = found:    break, continue or return
 #    = help:     every body is traced once and stands for all iterations, so break, continue and return have no meaning in it; put what is not to run into `with P.otherwise():`

@@ -30,3 +30,4 @@ def mistake() -> None:
 #   19 |         if P.when(b > 1):
 #      |         ^^^^^^^^^^^^^^^^^
 #    = expected: with P.when(b > 1): ...
+#    = found:    bool()

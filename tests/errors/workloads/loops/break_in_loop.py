@@ -30,4 +30,6 @@ def mistake() -> None:
 #      |
 #   21 |         break
 #      |         ^^^^^
+#    = expected: a body that runs to its end
+#    = found:    break, continue or return
 #    = help:     the body is traced once and stands for all iterations, so break and return have no meaning in it; bound the loop instead: P(n)

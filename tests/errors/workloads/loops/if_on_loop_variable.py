@@ -30,4 +30,6 @@ def mistake() -> None:
 #      |
 #   20 |         if b > 0:
 #      |            ^^^^^
+#    = expected: a number that is known while the body is traced
+#    = found:    b > 0
 #    = help:     if, while, and, or, not, in, min() and max() decide while the body is traced, once for all iterations; branch with `with P.when(c):` in a workload, `with pto.when(c):` in a kernel, `with tt.when(c):` in a function on tensors, choose with c.where(a, b), join conditions with &, | and ~, and take .min() and .max()

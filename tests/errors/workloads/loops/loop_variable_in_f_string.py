@@ -28,4 +28,6 @@ def mistake() -> None:
 #      |
 #   19 |         print(f"row {b}")
 #      |               ^^^^^^^^^^
+#    = expected: a number that is known while the body is traced
+#    = found:    b
 #    = help:     print its repr() ({x!r}), or print in the kernel when it runs

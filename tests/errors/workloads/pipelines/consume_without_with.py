@@ -32,3 +32,4 @@ def mistake() -> None:
 #   22 |         consume(tiles)
 #      |         ^^^^^^^^^^^^^^
 #    = expected: with consume(tiles): ...
+#    = found:    a statement of its own
