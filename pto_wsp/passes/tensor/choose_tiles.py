@@ -26,19 +26,21 @@ from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.passes.tensor.partition import group_facts, groups_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.steps import product_steps
-from pto_wsp.passes.tensor.tile_costs import TileChoice, fit_error, rank_tiles
+from pto_wsp.passes.tensor.tile_costs import Ranking, TileChoice, fit_error, rank_tiles
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.schedule.tiling_file import GroupCost
 from pto_wsp.source import Span
 
+_Rankings = dict[object, tuple[tuple[str, ...], Ranking]]      # by what they are of, each with the names of its axes
+
 
 def choose_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function as it is, and the plan with `tiles` and `inner` for each group."""
     plan = planned.plan
-    groups = list(groups_in(planned, context))
+    groups, known = list(groups_in(planned, context)), _Rankings()
     for name, group, repeats in groups:
-        plan = _chosen(plan, name, group, repeats, context, _of_shared_loops(name, group, groups, plan))
+        plan = _chosen(plan, name, group, repeats, context, _of_shared_loops(name, group, groups, plan), known)
     return replace(planned, plan=plan, groups={name: group for name, group, _ in groups})
 
 
@@ -86,14 +88,14 @@ def _axes_in(group: KernelGroup, array: Array) -> tuple[Dim | None, ...]:
     return () if read is None else group.axes.of_view(read)
 
 
-def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context: TensorContext, shared: Mapping[Dim, int]) -> TilePlan:
+def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context: TensorContext, shared: Mapping[Dim, int],
+            known: _Rankings) -> TilePlan:
     names = axis_names(group)
     costs = group_costs(name, group, plan, context, shared, product_steps(name, group, plan))
     batch = said_of(plan, "batch", name, group)
     may_batch = batch is None and not shared and _may_batch(name, group, plan, context)
     arch = context.arch_of_tiles(name)
-    ranking = rank_tiles(costs.axes, costs.values, costs.ops, arch, most=2, repeats=repeats,
-                         batch=batch.first if batch is not None and isinstance(batch.first, int) else 1)
+    ranking = _ranked(costs, arch, repeats, batch.first if batch is not None and isinstance(batch.first, int) else 1, known)
     chosen = ranking.chosen
     if chosen is None:
         raise fit_error(name, costs.axes, costs.values, costs.ops, arch, ranking.refused, _line_of(group))
@@ -113,6 +115,30 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
         if extent != Const(step):
             plan = plan.with_choice("inner", name, names[costs.walked], step, reason)
     return plan
+
+
+def _ranked(costs: DescribedGroup, arch: Arch, repeats: int, batch: int, known: _Rankings) -> Ranking:
+    """Return the two best candidates of a group. `known`: the rankings so far; groups that differ in names alone have one."""
+    names = tuple([axis.name for axis in costs.axes])
+    axes = {name: at for at, name in enumerate(names)}
+    values = {value.name: at for at, value in enumerate(costs.values)}
+    content = (tuple([(axes[axis.name], replace(axis, name="")) for axis in costs.axes]),
+               tuple([(value.dtype, value.loaded, value.stored, value.held,
+                       tuple([(dim,) if isinstance(dim, int) else axes[dim] for dim in value.dims])) for value in costs.values]),
+               tuple([(op.op, op.times, tuple([values[name] for name in op.results]), tuple([values[name] for name in op.operands]))
+                      for op in costs.ops]), arch.memories, repeats, batch)
+    if content not in known:
+        known[content] = names, rank_tiles(costs.axes, costs.values, costs.ops, arch, most=2, repeats=repeats, batch=batch)
+    theirs, found = known[content]
+    if theirs == names or not found.choices:      # an error follows, and the group is the first
+        return found
+    mine = dict(zip(theirs, names, strict=True))
+
+    def named(tiles: Mapping[str, int]) -> dict[str, int]:
+        return {mine[name]: extent for name, extent in tiles.items()}
+
+    refused = found.refused and replace(found.refused, tiles=named(found.refused.tiles), largest=named(found.refused.largest))
+    return replace(found, choices=tuple([replace(one, tiles=named(one.tiles)) for one in found.choices]), refused=refused)
 
 
 def _may_batch(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from pto_wsp.ir import flow
+from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var, add, elements_in, evaluate, sub
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Item, Make, Put, Show, Statement, TileCut, limit_of
+from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Extents, Item, Make, Put, Show, Statement, TileCut, limit_of
 from pto_wsp.ir.view import Cut
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE
@@ -163,10 +164,18 @@ def _has_tiles(group: KernelGroup, several: frozenset[Dim | None], walked: Dim |
                 steps.append(Cut(dim, start, add(start, Const(1))))
             elif axis in group.tiled and group.axes.extent(axis) != Const(1):
                 steps.append(TileCut(dim, start, 2))
-        try:
-            flattened(view.then(*steps), ExtentLimits(bounds), partial(_reads, step))
-        except NoTile:
+        if not _is_tile(view.array.shape, view.steps + tuple(steps), tuple(bounds.items()), step):
             return False
+    return True
+
+
+@lru_cache(maxsize=1024)      # groups that differ in names alone have the same views
+def _is_tile(shape: Extents, steps: tuple[ArrayStep, ...], bounds: tuple[tuple[str, int], ...], step: Var | None) -> bool:
+    """Tell whether a task can bind a view of an array of a shape as a tile. `step`: the variable that changes while the task runs."""
+    try:
+        flattened(ArrayView(Array(0, "", shape, DType.F32), steps), ExtentLimits(dict(bounds)), partial(_reads, step))
+    except NoTile:
+        return False
     return True
 
 

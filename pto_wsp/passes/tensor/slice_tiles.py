@@ -12,6 +12,7 @@ from pto_wsp.ir.tensor_function import ArrayStep, ArrayView, Body, TileCut
 from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.effects import with_views
 from pto_wsp.passes.tensor.substitute import with_scalars
+from pto_wsp.values import replaced
 
 
 def with_tile_cuts(body: Body) -> Body:
@@ -37,7 +38,7 @@ def _with_tiles(view: ArrayView) -> ArrayView:
             steps.append(step if size is None else TileCut(step.dim, step.start, size))
         else:
             steps.append(step)
-    return ArrayView(view.array, tuple(steps))
+    return replaced(view, steps=tuple(steps))
 
 
 def _size_of(cut: Cut, extent: Scalar) -> int | None:

@@ -5,8 +5,8 @@ as arrays with an element a candidate.
 
 Capacity is that of `check.capacity`: vector values live in UB, operands of products in L1, and in L0A and L0B during the product, products
 in L0C, from definition to last use, what stands before a loop over steps and is used in it for the whole of the loop. The reduction of a
-row has working memory as large as its operand in UB. On a CPU, and on a
-machine without bounds, all of them share the second cache of a core; operands that products alone read stay in memory.
+row has working memory as large as its operand in UB. On a CPU, and on a machine without bounds, all of them share the second cache of a
+core; operands that products alone read stay in memory.
 
 Cost is that of `arch.overlap`, coarsely: pipes overlap inside a loop of steps, and follow each other outside of it.
     cycles = waves * cycles of one task + tasks * submit_cycles,   waves = tasks / executors, rounded up
@@ -354,6 +354,7 @@ class _GroupNumbers:
         self.in_cube = frozenset() if self.on_host else frozenset(name for op in products for name in op.results)
         self.in_vector = frozenset(name for op in self.ops if op not in products for name in op.operands)
         self.lives = tuple(self._lives())
+        self._volumes: dict[tuple[int, tuple[str | int, ...]], tuple[Mapping[str, Numbers], Numbers]] = {}
         submit = arch.aicpu.submit_cycles
         self.submit = _HOST_SUBMIT if submit is None and arch.cores.shared else submit or 0
         self.bandwidth = next((memory.bandwidth_bytes_per_cycle for memory in arch.memories if memory.name == "GM"), None)
@@ -422,8 +423,10 @@ class _GroupNumbers:
 
     def volume(self, value: CutValue, tiles: Mapping[str, Numbers], n: int) -> Numbers:
         """Return the elements of a value's tile, of the steps where a task takes steps of the tile."""
-        extents = [self.extent(dim, tiles) for dim in value.dims]
-        return np.ones(n) * reduce(mul, extents, 1)
+        key = id(tiles), value.dims
+        if key not in self._volumes:      # the tiles are kept beside, so that the id stays theirs
+            self._volumes[key] = tiles, np.ones(n) * reduce(mul, [self.extent(dim, tiles) for dim in value.dims], 1)
+        return self._volumes[key][1]
 
     def size(self, value: CutValue, tiles: Mapping[str, Numbers], n: int) -> Numbers:
         """Return the bytes of a value's tile."""
@@ -484,13 +487,14 @@ class _GroupNumbers:
         spent: dict[str, Numbers] = {}         # those of the whole task
         trips = reduce(mul, (parts[name] for name in self.axes if name in self.summed), np.ones(n))
         moved = np.zeros(n)
+        in_steps = {name: axis for name, axis in self.axes.items() if axis.step}
 
-        def runs_of(names: Iterable[str]) -> Numbers:
+        def runs_of(names: Sequence[str]) -> Numbers:
             """How often a task does what has these values: once for each step of the loops that the values change in."""
-            dims = {dim for name in names for dim in self.values[name].dims}
-            level = max((self.axes[dim].level for dim in dims if isinstance(dim, str) and self.axes[dim].step), default=-1)
-            return reduce(mul, (np.ceil(tiles[name] / axis.step) for name, axis in self.axes.items() if axis.step and axis.level <= level),
-                          neighbours)
+            if not in_steps:
+                return neighbours
+            level = max((axis.level for dim, axis in in_steps.items() if any(dim in self.values[name].dims for name in names)), default=-1)
+            return reduce(mul, (np.ceil(tiles[name] / axis.step) for name, axis in in_steps.items() if axis.level <= level), neighbours)
 
         def add(where: dict[str, Numbers], pipe: str, count: Numbers, dtype: DType, times: int, n_runs: Numbers) -> None:
             cycles = (np.ceil(count / self._rate(pipe, dtype)) + self._startup(pipe)) * times
@@ -542,7 +546,7 @@ class _GroupNumbers:
             return tasks, reduce(np.add, spent.values(), np.zeros(n)), moved * tasks
         iteration = reduce(np.maximum, inside.values(), np.zeros(n))
         once = chain + trips * iteration + (iteration_sum - iteration)
-        every = runs_of(self.values)
+        every = runs_of(tuple(self.values))
         alone = chain + iteration_sum
         longest = reduce(np.maximum, spent.values(), np.zeros(n))
         share = reduce(np.maximum, (np.where(total == longest, before.get(pipe, 0) + inside.get(pipe, 0), 0)
