@@ -90,7 +90,8 @@ class ProgramBindings:
         """Warn of arrays of which tasks compute the rows that were declared and, whatever is bound, no others."""
         plan = self._plan
         longer = [(slot, dim) for slot, (known, array) in enumerate(zip(plan.tensors, arrays, strict=True)) if not known.fresh
-                  for dim, (declared, extent) in enumerate(zip(known.ref.shape, array.shape, strict=True)) if extent > declared]
+                  for dim, (declared, extent) in enumerate(zip(known.ref.shape, array.shape, strict=True)) if extent > declared
+                  and not (slot in self.sizes and not isinstance(self.sizes[slot][dim], Const))]      # a run says how many there are
         if not longer:
             return
         if self._frozen is None:

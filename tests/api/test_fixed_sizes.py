@@ -270,3 +270,16 @@ def test_an_index_that_a_symbol_bounds_freezes_no_extent() -> None:
     np.testing.assert_array_equal(out.data, 6.0)
     with pytest.warns(UserWarning, match="tasks reach 4 of 9 positions of `table`"):
         counted().compile("interp").run(table=longer)
+
+
+def test_a_tensor_of_a_size_that_runs_say_may_be_read_in_part() -> None:
+    """The shape says that a run binds any number of rows, and the workload reads the first alone."""
+    n = Symbol("n")
+
+    @workload
+    def first() -> None:
+        line[0](Tensor(shape=(n, 8), dtype=F32, name="X")[0:1], Tensor(shape=(1, 8), dtype=F32, name="Y")[0:1])
+
+    bound = {"X": np.full((9, 8), 3, np.float32), "Y": np.zeros((1, 8), np.float32)}
+    first().compile("interp").run(**bound, n=9)      # filterwarnings makes a warning an error
+    assert bound["Y"].sum() == 48

@@ -47,6 +47,38 @@ def _free(pool: Values, draw: random.Random, places: Any) -> Any:
     return out
 
 
+def _of_loop_variables(pool: Values, draw: random.Random, places: Any) -> Any:
+    """Loop variables as numbers beside tensors, in masks, in places of `arange`, and in conditions."""
+    x, y, step, ordered = draw.choice(pool), draw.choice(pool), draw.choice((1, 2, 3)), draw.random() < 0.5
+    form, sign, shift = draw.randrange(6), draw.choice((1, -1)), draw.randrange(4)
+    out, total = tt.zeros(x.shape), tt.zeros((1, 8))
+    for j in tt.loop(0, x.shape[0], step) if ordered or form == 3 else tt.each((x.shape[0] + step - 1) // step):
+        first = j if ordered or form == 3 else j * step
+        rows = slice(first, first + step)
+        block = x[rows]
+        at = tt.arange(block.shape[0]) + first
+        match form:
+            case 0:
+                out[rows] = block * j * 0.25 + (first * sign + shift)
+            case 1:
+                out[rows] = np.where((at % 3 == j % 3)[:, None], block, y[rows] - tt.cast(first % 4, F32))
+            case 2:
+                out[rows] = np.where(tt.arange(8)[None, :] * sign <= at[:, None] + shift, block, (j + shift) // 2)
+            case 3:
+                total[:] = total * 0.5 + np.sum(np.where((at < 2 * shift + j // 2)[:, None], block, 0), axis=0, keepdims=True) * (j - shift)
+                out[rows] = total - tt.cast(at, F32)[:, None]
+            case 4:
+                for k in tt.loop(4):
+                    with tt.when((j + k) % 3 != shift):
+                        out[rows, 2 * k:2 * k + 2] = block[:, 2 * k:2 * k + 2] * (k - j) + (j * k if sign > 0 else k)
+                    with tt.otherwise():
+                        out[rows, 2 * k:2 * k + 2] = y[rows, 2 * k:2 * k + 2] * (k + shift) / 2
+            case _:
+                near = np.maximum(np.minimum(at * sign + shift, 7), 0)
+                out[rows] = np.take_along_axis(block, near[:, None], axis=1) + tt.cast(j, F32) * 0.5
+    return out * 0.125
+
+
 def _placed(pool: Values, draw: random.Random, places: Any) -> Any:
     out = tt.zeros(pool[-1].shape)
     if draw.random() < 0.5:
@@ -64,7 +96,7 @@ def _of_axis(pool: Values, draw: random.Random, places: Any) -> Any:
 
 
 STEPS: tuple[Step, ...] = (
-    _written_rows, _carried, _free, _placed, _of_axis, _of_axis,
+    _written_rows, _carried, _free, _placed, _of_axis, _of_axis, _of_loop_variables, _of_loop_variables, _of_loop_variables,
     lambda pool, draw, places: draw.choice((np.tanh, np.abs, np.negative, np.floor, np.square))(draw.choice(pool)),
     lambda pool, draw, places: draw.choice((np.add, np.subtract, np.multiply, np.maximum))(draw.choice(pool), draw.choice(pool)),
     lambda pool, draw, places: np.where(draw.choice(pool) > 0, draw.choice(pool), draw.choice((0, 0.5, draw.choice(pool)))),
