@@ -18,6 +18,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any, get_args
 
 import numpy as np
@@ -42,6 +43,7 @@ _HOST = "host_cpu"
 _CLEARLY = 0.97     # of the best time: less is no noise
 _RUNS, _SECONDS = 5, 0.2      # plans are timed in so many runs each at least, and for so long where runs are short
 _AT_ONCE = 4        # plans that are compared with the best one
+_FEW_VALUES = 16    # of all Tunable parameters together
 _FEW_TASKS = 2000   # of a call: Python makes them in less time than the C compiler takes
 
 
@@ -186,6 +188,18 @@ def _product_steps(plan: TilePlan) -> Iterator[tuple[str, dict[str, object]]]:
             yield from ((cost.name, steps) for steps in tried if all(steps.values()))
 
 
+def _other_values(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[dict[str, object]]:
+    """Yield the values of Tunable parameters that differ from a plan's: all together if they are few, else those with one difference."""
+    has = {name: tunable.default for name, tunable in tunables.items()} | {
+        entry.name: entry.first for entry in plan.entries if entry.key == "tunables"}
+    is_small = math.prod(len(tunable.values) for tunable in tunables.values()) <= _FEW_VALUES
+    for values in product(*(tunable.values for tunable in tunables.values())) if is_small else ():
+        if values != tuple(has[name] for name in tunables):
+            yield dict(zip(tunables, values, strict=True))
+    for name, tunable in () if is_small else tunables.items():
+        yield from ({**has, name: value} for value in tunable.values if value != has[name])
+
+
 def _neighbours(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[TilePlan]:
     """Yield the plans that differ from a plan by one entry and fit."""
     changes: list[dict[str, dict[str, object]]] = [
@@ -198,7 +212,7 @@ def _neighbours(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[Til
     changes += [{"keep": {entry.name: "whole" if entry.value == "task" else "task"}} for entry in plan.entries
                 if entry.key == "keep" and entry.value in ("task", "whole")]
     changes += [{"inner": {name: steps}} for name, steps in _product_steps(plan)]
-    changes += [{"tunables": {name: value}} for name, tunable in tunables.items() for value in tunable.values]
+    changes += [{"tunables": values} for values in _other_values(plan, tunables)]
     batches: dict[str, object] = {entry.name: entry.value for entry in plan.entries if entry.key == "batch"}
     for change in changes:
         try:

@@ -6,6 +6,7 @@ tests/examples holds cpu_sim and interp to the same reference.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -121,3 +122,19 @@ def test_state_that_is_written_in_parts_is_in_memory_where_buffers_have_no_parts
     loops = plan.said("loops", "j")
     assert loops is not None and loops.value == inside
     causal_in_parts.lower(plan, **given).compile(target=target, arch="ascend_910b")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(20,), (11, 2)])
+def test_places_that_are_put_in_order_on_a_core(shape: tuple[int, ...]) -> None:
+    @jit
+    def routed(x, ids):
+        pairs, out = tt.rows_of(ids, 4), tt.zeros(x.shape)
+        for e in tt.each(4):
+            out[pairs[e]] = x[pairs[e]] * (e + 1)
+        return out
+
+    rng = np.random.default_rng(1)
+    x, ids = rng.standard_normal((math.prod(shape), 16), np.float32), rng.integers(0, 4, shape).astype(np.int32)
+    for _, _, (found,) in runs_of(routed, {"x": x, "ids": ids}, ORDERS[:1]):
+        np.testing.assert_array_equal(found, x * (ids.reshape(-1, 1) + 1).astype(np.float32))

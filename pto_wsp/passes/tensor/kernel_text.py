@@ -617,10 +617,15 @@ class _KernelPrinter:
             lines(*stores(starts, first, f"{at} + 1"))
             self._depth -= 1
             return
+        n_places = _few_places(table)
+        read = source.name
+        if n_places:        # element by element, every access of memory would wait
+            read = self.name("table")
+            self.line(f"{read} = pto.load({source.name}, (0, 0), shape=({cols if rank == 1 else rows}, {1 if rank == 1 else cols}))")
         count = self.name("count")
         one = f"{count}[:, {chosen}:{chosen} + 1]"
         self.line(f"{count} = pto.alloc((1, {n}), {small}, init=0)")
-        each(f"{chosen} = pto.item({source.name}, {where})", f"{one} = {one} + 1")
+        each(f"{chosen} = pto.item({read}, {where})", f"{one} = {one} + 1")
         self.line(f"{first} = pto.alloc((1, 1), {small}, init=0)")
         lines(*stores(starts, first, "0"), f"for {at} in pto.range({n}):")
         self._depth += 1
@@ -634,9 +639,20 @@ class _KernelPrinter:
             return
         taken, place = self.name("of"), self.name("place")
         one = f"{count}[:, {taken}:{taken} + 1]"
-        each(f"{taken} = pto.item({source.name}, {where})", f"{place} = pto.item({count}, 0, {taken})",
-             *stores(order, f"pto.full((1, 1), {number}, {small})", place),
-             *(line for rank in ranks for line in stores(rank, f"{count}[:, {taken}:{taken} + 1]", number)), f"{one} = {one} + 1")
+        kept: dict[str, str] = {}      # by the name of a parameter, the buffer that is stored to it at the end
+        if n_places:
+            kept = {target.name: self.name("places") for target in (order, *ranks) if target is not None}
+            lines(*(f"{buffer} = pto.alloc((1, {n_places}), {small}, init=0)" for buffer in kept.values()))
+
+        def puts(target: PrintedParam | None, value: str, at: str) -> tuple[str, ...]:
+            if target is None or not n_places:
+                return stores(target, value, at)
+            return (f"{kept[target.name]}[:, {at}:{at} + 1] = {value}",)
+
+        each(f"{taken} = pto.item({read}, {where})", f"{place} = pto.item({count}, 0, {taken})",
+             *puts(order, f"pto.full((1, 1), {number}, {small})", place),
+             *(line for rank in ranks for line in puts(rank, f"{count}[:, {taken}:{taken} + 1]", number)), f"{one} = {one} + 1")
+        lines(*(f"pto.store({name}, pto.reshape({buffer}, ({n_places}, 1)))" for name, buffer in kept.items()))
 
     def _target_of(self, array: Array) -> ArrayView | None:
         """Return the memory that a result of the run is stored to, in place of a value; the statement that stores it is done then.
@@ -727,6 +743,20 @@ def _turned_last(view: ArrayView) -> tuple[tuple[ArrayStep, ...], tuple[int, ...
             case Cut(dim) | TileCut(dim):
                 steps.append(replace(step, dim=order[dim]))
     return tuple(steps), () if order == sorted(order) else tuple(order)
+
+
+def _few_places(table: ArrayView) -> int:
+    """Return how many numbers a table has if on-chip buffers hold the table, its places and their ranks for sure; else 0."""
+    if not all(isinstance(extent, Const) for extent in table.shape):
+        return 0
+    *rows, cols = (int(extent.value) for extent in table.shape if isinstance(extent, Const))
+    held = rows[0] * -(-cols * table.dtype.nbytes // _LINE) * _LINE if rows else cols * _LINE      # a row fills whole lines
+    n_places = prod((*rows, cols))
+    return n_places if held + 2 * n_places * DType.I32.nbytes <= _ROUTING_BYTES else 0
+
+
+_LINE = 32                   # bytes
+_ROUTING_BYTES = 1 << 16     # of the memory for tiles, on every arch
 
 
 def with_form(what: object, span: Span, do: Callable[[], None]) -> None:

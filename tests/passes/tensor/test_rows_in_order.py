@@ -159,3 +159,35 @@ def test_sides_and_two_states() -> None:
     want = np.where(first[:, None] > 1, x * 2, 0)
     assert np.array_equal(one, want) and np.array_equal(two, x + 1) and np.array_equal(both, want + x + 1)
     assert str(behind(twice)).count("pairs.ranks)") == 2
+
+
+def scaled(x: Any, ids: Any, scale: Any) -> Any:
+    pairs, out = tt.rows_of(ids, N), tt.zeros((x.shape[0], 8))
+    for e in tt.each(N):
+        out[pairs[e]] = x[pairs[e]] * scale[e]
+    return out
+
+
+def of_any(x: Tensor["t", 8, F32], ids: Tensor["t", I32], scale: Tensor[N, F32]) -> Any:
+    return scaled(x, ids, scale)
+
+
+# 2048 places of a table of one column fill 64 KiB and its lines of 32 bytes as much again: too many.
+@pytest.mark.parametrize(("t", "is_together", "target"), [(37, True, "interp"), *(
+    pytest.param(*case, marks=pytest.mark.slow) for case in [(1, True, "interp"), (37, True, "cpu_sim"), (2048, False, "cpu_sim")])])
+def test_few_places_are_put_in_order_on_chip_and_stored_together(t: int, is_together: bool, target: str) -> None:
+    rng = np.random.default_rng(t)
+    given = {"x": rng.integers(-4, 5, (t, 8)).astype(np.float32), "ids": rng.integers(0, N, t).astype(np.int32),
+             "scale": np.arange(1, 1 + N, dtype=np.float32)}
+    stores, cycles, out = [], [], np.full((t, 8), np.nan, np.float32)
+    for function in (jit(scaled), jit(of_any)):
+        lowered = function.lower(function.plan(**given, arch="ascend_910b"), **given, out=out)
+        kernel = next(text for text in lowered.source().split("@kernel") if "_ranks: Out[" in text)
+        stores.append([line for line in kernel.splitlines() if "pto.store(" in line and "starts" not in line])
+        cycles.append(lowered.compile(target, arch="ascend_910b").run().stats.total_cycles)
+        np.testing.assert_array_equal(out, given["x"] * given["scale"][given["ids"], None])
+        out[:] = np.nan
+    together, one_by_one = stores
+    assert all(line.startswith("        ") for line in one_by_one) and len(one_by_one) == 2
+    assert all(line.startswith("    pto") for line in together) == is_together
+    assert cycles[0] * 2 < cycles[1] or t == 1 or not is_together
