@@ -92,6 +92,18 @@ def divided(dividend: Scalar, divisor: Scalar) -> Scalar | None:
     return _scalar(quotient)
 
 
+def most_times(extent: Scalar, by: int) -> Scalar:
+    """Return an upper bound of extent * by, in which quotients are not rounded down: n // 16 times 16 is n at most."""
+    most: Polynomial = {}
+    for monomial, factor in _normal(extent, False).items():
+        match monomial:
+            case (Binary(Op.FLOORDIV, top, Const(part)),) if part > 0 and by % part == 0 and factor > 0:
+                most = _plus(most, _times(_normal(top, False), {(): factor * by // int(part)}))
+            case _:
+                most = _plus(most, {monomial: factor * by})
+    return _scalar(most)
+
+
 # -- polynomials -------------------------------------------------------------------------------------------------------
 @lru_cache(maxsize=8192)
 def _normal(node: Scalar, deep: bool) -> Polynomial:

@@ -154,3 +154,35 @@ def scaled_in_a_loop(x: Tensor["t", 6, F32]):
 def test_sums_of_loop_variables_keep_their_parentheses(target: str) -> None:
     assert "for j in pto.range(3)" in scaled_in_a_loop.lower().source()
     check(scaled_in_a_loop, target, draw(4, 6))
+
+
+def blocks_before(extra: int, step: int, ahead: int, by_number: bool) -> Any:
+    @jit(target="interp")
+    def sums(x: Tensor["t", 8, F32], starts: Monotone[Tensor["b", I32]]):
+        out = tt.zeros((starts.shape[0] - 1, 8, 8))
+        for b in tt.each(starts.shape[0] - 1):
+            rows = x[starts[b]:starts[b + 1]]
+            for i in tt.each((rows.shape[0] + extra) // 4):
+                total = tt.zeros((1, 8))
+                if by_number:
+                    for j in tt.loop(i):
+                        total[:] = total * 0.5 + np.sum(rows[j * 4 + ahead:(j + 1) * 4 + ahead], axis=0, keepdims=True)
+                else:
+                    for j in tt.loop(0, i * 4, step):
+                        total[:] = total * 0.5 + np.sum(rows[j + ahead:j + 4 + ahead], axis=0, keepdims=True)
+                out[b, i] = total[0]
+        return out
+    return sums
+
+
+@pytest.mark.parametrize(("by_number", "step", "extra", "ahead", "whole"), [
+    # an end is i * 4 - step + 4 + ahead at most, where step divides i * 4, and i * 4 is n + extra - 4 at most
+    (True, 4, 3, 1, True), (True, 4, 4, 1, False), (False, 2, 2, 0, True), (False, 2, 3, 0, False),
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        (True, 4, 0, 1, True), (True, 4, 4, 0, True), (True, 4, 7, 0, False), (False, 4, 3, 1, True), (False, 4, 4, 1, False),
+        (False, 2, 1, 1, True), (False, 2, 2, 1, False), (False, 3, 1, 0, True), (False, 3, 1, 1, False)))])      # i * 4 - 1 + 4 + ahead
+def test_blocks_before_a_block_are_whole_where_the_bounds_of_loops_say_so(by_number: bool, step: int, extra: int, ahead: int,
+                                                                          whole: bool) -> None:
+    sums, x, starts = blocks_before(extra, step, ahead, by_number), draw(23, 8), np.array([0, 0, 3, 11, 23], np.int32)
+    np.testing.assert_array_equal(sums(x, starts), sums.python(x, starts))
+    assert ("valid=(" not in sums.lower().source()) == whole

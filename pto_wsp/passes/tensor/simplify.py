@@ -205,7 +205,7 @@ def _merged_statement(statement: t.Statement, values: _Values) -> t.Statement | 
     shapes = tuple(array.shape for array in statement.results)
     key: Key = (statement.op, tuple((type(one), one, _exact(one)) for one in statement.operands), repr(statement.attrs), statement.group,
                 types, shapes, tuple(sorted((number, values.versions.get(number, 0)) for number in read if number in values.changing)))
-    earlier = values.done.get(key) if read else None      # what no array tells is cheaper to make again than to keep in memory
+    earlier = values.done.get(key) if statement.reads else None      # what no array tells is cheaper to make again than to keep in memory
     if earlier is None:
         values.done[key] = statement.results
         if statement.op == FULL and isinstance(statement.operands[0], Const):

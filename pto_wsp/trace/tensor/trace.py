@@ -33,7 +33,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.exchange import NotTaken, array_of, is_array
-from pto_wsp.ir.extents import difference, same, simplified
+from pto_wsp.ir.extents import difference, divided, most_times, same, simplified
 from pto_wsp.ir.indexing import MAX_RANK
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.scalar import Const, Element, Op, Scalar, Var, print_scalar
@@ -338,7 +338,7 @@ class TensorTrace(ABC):
                 loop = self.blocks.loops[number]
                 return self.is_at_most(self._last(loop), b) or self.is_at_most(loop.stop, b)
             case s.Binary(Op.ADD | Op.SUB as op, lhs, Const(more)) if self._most(lhs) is not None:
-                return self.is_at_most(s.binary(op, self._most(lhs) or lhs, Const(more)), b)
+                return self.is_at_most(simplified(s.binary(op, self._most(lhs) or lhs, Const(more))), b)
             case s.Binary(Op.MUL, s.Binary(Op.FLOORDIV, top, Const(by)), Const(times)) if 0 < times <= by and self.is_natural(top):
                 return self.is_at_most(top, b)
             case s.Binary(Op.MUL, Var(), Const()) if self._most(a) is not None:
@@ -373,10 +373,12 @@ class TensorTrace(ABC):
 
     @staticmethod
     def _last(loop: TracedLoop) -> Scalar:
-        """Return the upper bound of a loop variable: its last value, if the loop's bounds are numbers."""
+        """Return the upper bound of a loop variable: its last value, if the loop's bounds are numbers or a number of steps apart."""
         match loop.start, loop.stop, loop.step:
             case Const(start), Const(stop), Const(step) if start < stop:
                 return Const(range(int(start), int(stop), int(step))[-1])
+            case start, stop, step if step != Const(1) and divided(s.sub(stop, start), step) is not None:
+                return s.sub(stop, step)
             case _:
                 return s.sub(loop.stop, Const(1))
 
@@ -386,11 +388,8 @@ class TensorTrace(ABC):
             case Var(_, number) if number in self.blocks.loops:
                 return self._last(self.blocks.loops[number])
             case s.Binary(Op.MUL, Var(_, number), Const(by)) if number in self.blocks.loops and by > 0:
-                match self.blocks.loops[number].stop:
-                    case s.Binary(Op.FLOORDIV, top, Const(same_by)) if same_by == by:      # i < top // 16: i * 16 <= top - 16
-                        return simplified(s.sub(top, Const(by)))
-                    case _:
-                        return simplified(s.mul(self._last(self.blocks.loops[number]), Const(by)))
+                last = self._last(self.blocks.loops[number])
+                return most_times(last, int(by))      # i < (n + 15) // 16: i * 16 <= n - 1
         return None
 
     def bound_of(self, extent: Scalar) -> int | None:

@@ -18,7 +18,7 @@ Run: TypeAlias = tuple[Callable[[], object], Callable[[], Array]]
 F32, I32, I64 = DType.F32, DType.I32, DType.I64
 BLOCK = 256      # keys that are seen at once, and queries that see only the keys before them
 PART = 32        # of a block on the diagonal
-CAUSAL = 128     # queries, and keys that they see at once: on the diagonal half of a block is computed in vain
+CAUSAL = 128     # the same, of requests of any length: on the diagonal half of a block is computed in vain
 
 
 def prepare(key: str, given: Arrays, threads: int) -> Run | None:
@@ -136,21 +136,15 @@ def ragged(q: Tensor["rows", DIM, F32], k: Tensor["rows", DIM, F32], v: Tensor["
     out = tt.zeros(q.shape)      # rows of no sequence
     for r in tt.each(starts.shape[0] - 1):
         mine = slice(starts[r], starts[r + 1])
-        n = starts[r + 1] - starts[r]
-        for i in tt.each((n + CAUSAL - 1) // CAUSAL):
-            rows = slice(i * CAUSAL, np.minimum((i + 1) * CAUSAL, n))
-            qh = q[mine][rows] * SCALE
-            acc, seen, top = tt.zeros(qh.shape), tt.zeros((qh.shape[0], 1)), tt.full((qh.shape[0], 1), -math.inf)
-            for j in tt.loop(i + 1):
-                keys = slice(j * CAUSAL, np.minimum((j + 1) * CAUSAL, n))
-                kb, vb = k[mine][keys], v[mine][keys]
-                sees = tt.arange(kb.shape[0]) + j * CAUSAL <= tt.arange(qh.shape[0])[:, None] + i * CAUSAL
-                score = np.where(sees, qh @ kb.T, -math.inf)
-                peak = np.maximum(top, np.max(score, axis=-1, keepdims=True))
-                weight, fade = np.exp(score - peak), np.exp(top - peak)
-                acc[:] = acc * fade + weight @ vb
-                seen[:] = seen * fade + np.sum(weight, axis=-1, keepdims=True)
-                top[:] = peak
+        qr, kr, vr = q[mine], k[mine], v[mine]
+        for i in tt.each((qr.shape[0] + CAUSAL - 1) // CAUSAL):
+            rows = slice(i * CAUSAL, (i + 1) * CAUSAL)        # the last block may be short
+            qh, kh, vh = qr[rows] * SCALE, kr[rows], vr[rows]
+            acc, seen, top = nothing_seen(qh)
+            for j in tt.loop(0, i * CAUSAL, CAUSAL):
+                meet((acc, seen, top), qh @ kr[j:j + CAUSAL].T, vr[j:j + CAUSAL])
+            sees = tt.arange(kh.shape[0]) <= tt.arange(qh.shape[0])[:, None]
+            meet((acc, seen, top), np.where(sees, qh @ kh.T, -math.inf), vh)
             out[mine][rows] = acc / seen
     return out
 
