@@ -145,17 +145,18 @@ class _Views:
         """Return the contents after either of two paths, and the reshapes that the other path ends with."""
         joined, back = {**one, **other}, list[tp.Step]()
         for buffer in one.keys() & other.keys():
-            joined[buffer] = one[buffer] & other[buffer]
+            joined[buffer] = _in_both(one[buffer], other[buffer])
             if not any(tile >= 0 for tile in joined[buffer]):
                 wanted = min((tile for tile in one[buffer] if tile >= 0), default=None)
-                source = None if wanted is None else self._same_size(wanted, other[buffer])
-                if wanted is None or source is None:
+                ended = dict(other)
+                steps = None if wanted is None else self._made_to_hold(wanted, ended, span)
+                if wanted is None or steps is None:
                     # Cube tiles are written before they are read.
                     on_cube = wanted is not None and self.tiles[wanted].form not in _ON_VECTOR
                     joined[buffer] = frozenset((wanted,)) if wanted is not None and on_cube else frozenset()
                     continue
-                joined[buffer] = frozenset((wanted,))
-                back.append(_reshape(wanted, source, span))
+                joined[buffer] = _in_both(one[buffer], ended[buffer])
+                back += steps
         return joined, back
 
     def _before(self, step: tp.Step, now: dict[int, frozenset[int]]) -> list[tp.Step]:
@@ -191,6 +192,17 @@ class _Views:
         buffer, wanted = self.tiles[tile].buffer, self.parts[tile].whole if tile in self.parts else tile
         if buffer not in now or wanted in now[buffer]:
             return []
+        made = self._made_to_hold(wanted, now, span)
+        if made is not None:
+            return made
+        if not needed and (not any(other >= 0 for other in now[buffer]) or self.tiles[tile].form not in _ON_VECTOR):
+            return []
+        first = min((other for other in now[buffer] if other >= 0), default=tile)
+        raise self._refused(f"tile `{self.tiles[tile].name}`", span, f"it sees a part of tile `{self.tiles[first].name}`")
+
+    def _made_to_hold(self, wanted: int, now: dict[int, frozenset[int]], span: Span) -> list[tp.Step] | None:
+        """Return the reshapes after which a whole tile holds its buffer's contents, and record that it does; None where none do."""
+        buffer = self.tiles[wanted].buffer
         for source in sorted(other for other in now[buffer] if other >= 0):
             if self._same_bytes(wanted, source):
                 now[buffer] |= {wanted}
@@ -203,21 +215,21 @@ class _Views:
             if middle is not None:
                 now[buffer] |= {wanted}
                 return [_reshape(wanted, middle, span)]
-        if not needed and (not any(other >= 0 for other in now[buffer]) or self.tiles[tile].form not in _ON_VECTOR):
-            return []
-        first = min((other for other in now[buffer] if other >= 0), default=tile)
-        raise self._refused(f"tile `{self.tiles[tile].name}`", span, f"it sees a part of tile `{self.tiles[first].name}`")
+        return None
 
     def _same_bytes(self, one: int, other: int) -> bool:
         first, second = self.tiles[one], self.tiles[other]
         return (first.buffer, first.offset, first.size_bytes) == (second.buffer, second.offset, second.size_bytes)
 
-    def _same_size(self, tile: int, others: frozenset[int]) -> int | None:
-        return next((other for other in sorted(others) if other >= 0 and self._same_bytes(tile, other)), None)
-
     def _refused(self, what: str, span: Span, why: str = "its buffers are seen in ways that change between iterations") -> DialectError:
         return DialectError(f"`{self.program.name}`: {what} has no form in .pto: {why}", span, expected="buffers seen whole",
                             help="compile for ascend_npu, which gives every buffer its address")
+
+
+def _in_both(one: frozenset[int], other: frozenset[int]) -> frozenset[int]:
+    """Return what holds the contents of a buffer behind either of two paths: a tile that does, does also except for what others wrote."""
+    common = frozenset((*one, *(~tile for tile in one if tile >= 0))) & frozenset((*other, *(~tile for tile in other if tile >= 0)))
+    return frozenset(tile for tile in common if tile >= 0 or ~tile not in common)
 
 
 def _is_known(tile: tp.TileView) -> bool:

@@ -21,13 +21,17 @@ from pto_wsp.passes.tensor.axes import TAKE
 from pto_wsp.passes.tensor.effects import fresh_ids
 
 
-def with_rows_one_by_one(function: TensorFunction) -> Body:
-    """Return the body of a function with a loop for each table of rows whose length is no number."""
-    return _Unrolling(function).body(function.body)
+def with_rows_one_by_one(function: TensorFunction, read_by_kernels: bool = True) -> Body:
+    """Return the body of a function with a loop for each table of rows whose length is no number.
+
+    `read_by_kernels`: kernels of the target read entries of a table themselves; else each table that is a parameter has a loop.
+    """
+    return _Unrolling(function, read_by_kernels).body(function.body)
 
 
 class _Unrolling:
-    def __init__(self, function: TensorFunction) -> None:
+    def __init__(self, function: TensorFunction, read_by_kernels: bool) -> None:
+        self._given = frozenset() if read_by_kernels else frozenset(param.array.id for param in function.params if not param.written)
         self._ids = fresh_ids(function)
         self._names = Names()
 
@@ -42,13 +46,13 @@ class _Unrolling:
 
     def _leaf(self, leaf: Statement) -> list[Item]:
         match leaf:
-            case Apply(op, (ArrayView() as source, ArrayView() as table), (result,)) if op == TAKE and _has_unknown_columns(source):
+            case Apply(op, (ArrayView() as source, ArrayView() as table), (result,)) if op == TAKE and self._has_loop(source, table):
                 entries, before = self._entries(table, leaf)
                 loops, index = self._loops(entries)
                 target = ArrayView(result).then(*(Pick(0, var) for var, _ in loops))
                 row: Body = flow.Sequence((flow.Do(Put(target, source.then(Pick(0, Element(entries.ref, index))), span=leaf.span)),))
                 return [*before, flow.Do(Make(result, None, leaf.span)), *nested_loops(loops, row, leaf.span).items]
-            case Put(target, value, ArrayView() as table) if _has_unknown_columns(target):
+            case Put(target, value, ArrayView() as table) if self._has_loop(target, table):
                 entries, before = self._entries(table, leaf)
                 loops, index = self._loops(entries)
                 place = target.then(Pick(0, Element(entries.ref, index)))
@@ -69,6 +73,9 @@ class _Unrolling:
                 return [*before, *nested_loops(loops, flow.Sequence(tuple(put)), leaf.span, not apart).items]
             case _:
                 return [flow.Do(leaf)]
+
+    def _has_loop(self, rows: ArrayView, table: ArrayView) -> bool:
+        return _has_unknown_columns(rows) or (table.array.id in self._given and not table.steps)
 
     def _entries(self, table: ArrayView, leaf: Statement) -> tuple[Array, list[Item]]:
         """Return an array of the entries of a table, and the items that make the array."""
