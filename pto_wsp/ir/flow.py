@@ -257,7 +257,10 @@ def walk(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> Iterator[Flow[Leaf, 
     """Yield an item and every item inside, parents first, in program order."""
     yield item
     for inner in children(item):
-        yield from walk(inner)
+        if isinstance(inner, Do):      # most items
+            yield inner
+        else:
+            yield from walk(inner)
 
 
 def leaves(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> Iterator[Leaf]:

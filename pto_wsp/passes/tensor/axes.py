@@ -42,7 +42,10 @@ class Crooked(Exception):
 def statements_of(items: Iterable[Item]) -> Iterator[Statement]:
     """Yield the statements of items, in program order."""
     for item in items:
-        yield from flow.leaves(item)
+        if isinstance(item, flow.Do):
+            yield item.leaf
+        else:
+            yield from flow.leaves(item)
 
 
 def _is_one(extent: Scalar) -> bool:

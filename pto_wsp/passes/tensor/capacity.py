@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from math import prod
 
-from pto_wsp.ir.tensor_function import Array, ArrayView
+from pto_wsp.ir.tensor_function import Array
 from pto_wsp.passes.tensor.axes import Dim, Dims
 from pto_wsp.passes.tensor.groups import KernelGroup, bound_of
 
@@ -18,22 +18,30 @@ def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str
 
     `sizes`: the extents of tiles; an axis without one is whole. A tile lives from its first statement to its last.
     """
-    lives: dict[object, tuple[int, int, int]] = {}      # the first statement, the last, and the bytes
+    lives: dict[object, tuple[int, int]] = {}      # the first statement, and the bytes
+    last: dict[object, int] = {}
     elements: dict[Dims, int] = {}
+    axes, local = group.axes, group.local
+
+    def live(key: object, at: int, array: Array, dims: Dims) -> None:
+        if dims not in elements:
+            elements[dims] = prod([sizes.get(axis) or bound_of(axes, axis, bounds) or 1 for axis in dims if axis is not None])
+        lives[key] = at, array.dtype.nbytes * elements[dims]
+
     for at, statement in enumerate(group.statements):
-        values: tuple[ArrayView | Array, ...] = (*statement.views, *statement.defines)
-        for value in values:
-            array = value.array if isinstance(value, ArrayView) else value
-            own = array.id in group.local
-            key: object = array.id if own else value
-            axes = group.axes.of_array(array) if own or isinstance(value, Array) else group.axes.of_view(value)
-            if axes not in elements:
-                elements[axes] = prod([sizes.get(axis) or bound_of(group.axes, axis, bounds) or 1 for axis in axes if axis is not None])
-            lives[key] = lives[key][0] if key in lives else at, at, array.dtype.nbytes * elements[axes]
+        for view in statement.views:
+            key: object = view.array.id if view.array.id in local else view
+            if key not in lives:
+                live(key, at, view.array, axes.of_array(view.array) if key is not view else axes.of_view(view))
+            last[key] = at
+        for array in statement.defines:
+            if array.id not in lives:
+                live(array.id, at, array, axes.of_array(array))
+            last[array.id] = at
     changes = [0] * (len(group.statements) + 1)
-    for first, last, size in lives.values():
-        changes[first] += size
-        changes[last + 1] -= size
+    for key, (at, size) in lives.items():
+        changes[at] += size
+        changes[last[key] + 1] -= size
     return max(accumulate(changes))
 
 

@@ -103,7 +103,9 @@ class _GroupCut:
         self._now: dict[Dim, _AxisLoop] = {}
         self._vars: dict[Dim, Scalar] = {}      # of a loop of one iteration: 0
         self._inner: dict[Dim, Var] = {}        # of the loops over steps of a tile
-        self._tiles: dict[int, Array] = {}
+        self._tiles: dict[int, Array] = {}      # of the task at hand, as the cuts and extents along its axes
+        self._cuts: dict[tuple[Dim | None, int], tuple[ArrayStep, ...]] = {}
+        self._extents: dict[Dim, Scalar] = {}
         self._again = False
 
     def _step_of(self, axis: Dim) -> int | None:
@@ -165,7 +167,7 @@ class _GroupCut:
     def _task(self) -> list[Item]:
         """Return the items of one task."""
         group = self._group
-        self._tiles = {}
+        self._tiles, self._cuts, self._extents = {}, {}, {}
         if self._walked is not None:
             step = self._step_of(self._walked)
             assert step is not None
@@ -186,6 +188,11 @@ class _GroupCut:
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def _taken(self, axis: Dim | None, dim: int) -> tuple[ArrayStep, ...]:
         """Return the view steps that cut `dim` to the task's tile, then to the step of a loop in the kernel; () for the whole axis."""
+        if (axis, dim) not in self._cuts:
+            self._cuts[axis, dim] = self._cut(axis, dim)
+        return self._cuts[axis, dim]
+
+    def _cut(self, axis: Dim | None, dim: int) -> tuple[ArrayStep, ...]:
         if axis is None or axis not in self._now:
             bound = None if axis is None else self._bounds.get(getattr(self._group.axes.extent(axis), "name", ""))
             return () if bound is None else (TileCut(dim, Const(0), bound),)
@@ -213,6 +220,8 @@ class _GroupCut:
         """Return the extent along an axis of what a task computes at a time."""
         if axis is None:
             return own
+        if axis in self._extents:
+            return self._extents[axis]
         extent = self._group.axes.extent(axis)
         for step in self._taken(axis, 0):
             match step:
@@ -222,6 +231,7 @@ class _GroupCut:
                     extent = minimum(Const(size), sub(extent, start))
                 case _:
                     pass
+        self._extents[axis] = extent
         return extent
 
     def _tile(self, array: Array) -> Array:

@@ -99,10 +99,11 @@ def users_of(function: TensorFunction) -> dict[int, frozenset[int]]:
             users.setdefault(one, set()).add(user)
 
     for item in flow.walk(function.body):
-        note(elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars), 0)
         if isinstance(item, flow.Do):
-            note((view.array.id for view in item.leaf.views), id(item.leaf))
+            note([view.array.id for view in item.leaf.views], id(item.leaf))
             note(item.leaf.elements, 0)
+        else:
+            note(elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars), 0)
     note((view.array.id for view in function.results), 0)
     return {one: frozenset(found) for one, found in users.items()}
 
@@ -134,9 +135,7 @@ def fresh_ids(function: TensorFunction) -> Iterator[int]:
     for constant in function.constants:
         ids.append(constant.array.id)
     for item in flow.walk(function.body):
-        ids.extend(var.id for var in flow.bound_vars(item))
-        if isinstance(item, flow.Do):
-            ids.extend(array.id for array in item.leaf.defines)
+        ids.extend([array.id for array in item.leaf.defines] if isinstance(item, flow.Do) else [var.id for var in flow.bound_vars(item)])
     return count(max(ids) + 1)
 
 

@@ -34,6 +34,7 @@ from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.values import dataclass
 
+_NOBODY: frozenset[int] = frozenset()
 _FEW = 4096     # elements of a value that each task may compute again
 
 
@@ -73,14 +74,16 @@ class GroupFacts:
 def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None = None) -> KernelGroup | None:
     """Return the group that items form; None if they cannot share a kernel. `start`: the group of the first items, if known."""
     users, bounds = facts.users, facts.bounds
-    statements = tuple(statements_of(items))
-    if any(map(is_move, statements)):
+    known = () if start is None else start.statements
+    statements = (*known, *statements_of(items[0 if start is None else len(start.items):]))
+    if any(map(is_move, statements[len(known):])):
         return None
     own = frozenset(map(id, statements))
     defined = {array.id: array for one in statements for array in one.defines}
     values = {array.id for statement in statements if isinstance(statement, Apply) for array in statement.results}
-    inside = frozenset(one for one in defined if one in values or users.get(one, frozenset()) <= own)
-    outputs = tuple(array for one, array in defined.items() if one in values and not users.get(one, frozenset()) <= own)
+    shown = {one for one in defined if not users.get(one, _NOBODY) <= own}
+    inside = frozenset([one for one in defined if one in values or one not in shown])
+    outputs = tuple([array for one, array in defined.items() if one in values and one in shown])
     if not _may_share(items, statements, inside) or (facts.whole_values and any(map(_takes_columns, _views_of(statements, inside)))):
         return None
     try:
@@ -100,7 +103,9 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
                                 and all(axis in result for result in results)))
     again = any(match_of(name, defined[one].name) >= 0 for name in facts.again for one in values)
     for statement in statements:
-        tiled = tuple(axis for axis in tiled if axis not in _computed_again_along(axes, statement, tiled, outputs, again))
+        if isinstance(statement, Apply) and not all(set(tiled).issubset(axes.of_array(array)) for array in statement.results):
+            along = _computed_again_along(axes, statement, tiled, outputs, again)
+            tiled = tuple([axis for axis in tiled if axis not in along])
     if all(isinstance(statement, Show) and len(statement.value.shape) <= 2 for statement in statements):
         tiled = tuple(axis for axis in tiled if (bound_of(axes, axis, bounds) or _SHOWN + 1) > _SHOWN)      # a reader wants rows
     whole = tuple(axis for axis in axes.every if axis not in tiled)
@@ -216,10 +221,8 @@ def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
     return True
 
 
-def _computed_again_along(axes: Axes, statement: Statement, tiled: Sequence[Dim], outputs: Sequence[Array], allowed: bool) -> set[Dim]:
+def _computed_again_along(axes: Axes, statement: Apply, tiled: Sequence[Dim], outputs: Sequence[Array], allowed: bool) -> set[Dim]:
     """Return the axes along which tasks would compute a value again that is not so small that each may; `allowed`: the plan says so."""
-    if not isinstance(statement, Apply):
-        return set()
     again: set[Dim] = set()
     entry = TABLE.get(statement.op)
     for array in statement.results:

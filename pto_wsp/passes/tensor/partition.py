@@ -188,13 +188,13 @@ class _Partition:
 
     def _effects_of(self, items: Iterable[Item]) -> Effects:
         """Return the effects of items, each of which is looked at once."""
-        found = Effects()
+        found: Effects | None = None
         for item in items:
             known = self._effects.get(id(item))
             if known is None:
                 known = self._effects[id(item)] = item, effects_of(item)
-            found |= known[1]
-        return found
+            found = known[1] if found is None else found | known[1]
+        return found or Effects()
 
     def _stand_alone(self, parts: list[_Cluster], item: Item) -> None:
         """Put a `Make` in front of everything that uses the state, where no kernel alone uses it; a kernel of its own fills the memory."""
@@ -266,10 +266,11 @@ class _Partition:
         if not all(self._small(one, after, _axes_in(after, one) if k else {axis: after.axes.axis(axis) for axis in one.tiled})
                    for k, one in enumerate(before)):      # `after` has the dimensions of the first
             return False
-        if all(isinstance(item, flow.Do) and isinstance(item.leaf, Apply) and
-               {axis for array in item.leaf.results for axis in after.axes.of_array(array)} <= {*after.tiled, after.walked, None}
-               for item in items) and (after.tiled or after.walked is not None):
-            return True       # whatever is cut where they stand alone is cut here
+        if all(isinstance(item, flow.Do) and isinstance(item.leaf, Apply) for item in items) and (after.tiled or after.walked is not None):
+            made = {axis for one in statements_of(items) for array in one.defines for axis in after.axes.of_array(array)}
+            uncut = {axis for axis in made if axis is not None} - {*after.tiled, after.walked}
+            if not uncut or (not self._by_hand.entries and self._most_elements(after, uncut) <= _WHOLE):
+                return True       # whatever is cut where they stand alone is cut here, or short
         alone = group_of(items, self._facts)
         return alone is None or self._small(alone, after, _axes_in(after, alone))
 
@@ -323,6 +324,8 @@ class _Partition:
     def _taken_along(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
                      done: set[int]) -> set[int] | None:
         first = self._effects_of(items[position:position + 1])
+        if not first.writes and not first.reads & waiting.keys():
+            return None
         placed = {_id_of(item) for part in parts for item in part.items if part.group is not None} - {-1}
         written = {one for one in first.writes if one in waiting or one in placed}
         state = written | (first.reads & waiting.keys())

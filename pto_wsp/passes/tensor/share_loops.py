@@ -270,9 +270,10 @@ def _uses_of(function: TensorFunction) -> dict[int, int]:
     """Return by id of an array how many views of the function's statements are of it, elements that scalars read included."""
     found: dict[int, int] = {}
     for item in flow.walk(function.body):
-        ids = list(elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars))
         if isinstance(item, flow.Do):
-            ids += [*(view.array.id for view in item.leaf.views), *item.leaf.elements]
+            ids = [*[view.array.id for view in item.leaf.views], *item.leaf.elements]
+        else:
+            ids = [*elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars)]
         for one in ids:
             found[one] = found.get(one, 0) + 1
     return found
