@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from pto_wsp.calls import user_calls
 from pto_wsp.doors import Displayed
-from pto_wsp.errors import PlanEntryError, PlanFileError, PlanNameError, PlanUseError, raise_all
+from pto_wsp.errors import PlanEntryError, PlanFileError, PlanNameError, PlanUseError, PtoError, raise_all
 from pto_wsp.schedule.tiling_entries import (
     KEYS,
     SHORT,
@@ -53,13 +53,35 @@ class Planner:
     """What makes the entries of one function: its names, and `choose`, which adds to a plan what it does not say.
 
     `choose` raises J304 for what does not fit, and what its passes refuse. `reads_all`: its passes read each entry that has an effect.
-    `planned`: of the planner of a complete plan, what its passes made of the function by the plan.
+    `planned`: of the planner of a complete plan, what its passes made of the function by the plan; `planned_names`: the names with those
+    that its passes made.
     """
 
     names: FunctionNames
     choose: Callable[[TilePlan], TilePlan]
     reads_all: bool = True
     planned: object = None
+    planned_names: Callable[[], FunctionNames] | None = None
+
+    def checked(self, entries: Iterable[PlanEntry], plan: TilePlan) -> tuple[PlanEntry, ...]:
+        """Return entries by hand for a plan in one spelling. A name that no value has yet may be of one that planning makes.
+
+        Raises: as `checked_entries`.
+        """
+        given = tuple(entries)
+        try:
+            return checked_entries(given, self.names if self.planned_names is None else self.planned_names())
+        except PtoError:
+            makes_values = [entry for entry in (*plan.entries, *given) if entry.by_hand and entry.key in _MAKES_VALUES]
+            if self.planned_names is not None and not any(entry in makes_values for entry in given):
+                raise
+            try:
+                planner = self.choose(replace(plan, entries=tuple(makes_values), costs=(), planner=None)).planner
+            except PtoError:
+                planner = None
+            if planner is None or planner.planned_names is None:
+                raise
+            return checked_entries(given, planner.planned_names())
 
 
 @user_calls(leave_out=("said", "all_said", "with_choice", "with_cost", "used_with"))
@@ -148,7 +170,7 @@ class TilePlan(Displayed):
             raise PlanUseError(f"this is a plan of `{self.function}`, not of `{function}`", here(), found=repr(self),
                                help=f"{function}.plan(...) makes one")
         by_hand = [entry for entry in self.entries if entry.by_hand]
-        checked = {entry.place: found for entry, found in zip(by_hand, checked_entries(by_hand, planner.names), strict=True)}
+        checked = {entry.place: found for entry, found in zip(by_hand, planner.checked(by_hand, self), strict=True)}
         entries = tuple(checked.get(entry.place, entry) if entry.by_hand else entry for entry in self.entries)
         return _chosen(replace(self, entries=entries), planner)
 
@@ -168,15 +190,13 @@ class TilePlan(Displayed):
                  "order": order, "keep": keep, "flat": flat, "allow": allow, "tunables": tunables,
                  "collectives": collectives, "schedule": schedule}
         changed = entries_of({key: said for key, said in given.items() if said is not None})
-        names = None if self.planner is None else self.planner.names
-        if names is not None:
-            changed = checked_entries(changed, names)
+        if self.planner is not None:
+            changed = self.planner.checked(changed, self)
         places = {entry.place for entry in changed}
         kept = [entry for entry in self.entries if entry.place not in places and (entry.by_hand or self.planner is None)]
         entries = (*kept, *(entry for entry in changed if not says_nothing(entry.value)))
-        if names is not None:
-            entries = (*(entry for entry in entries if not entry.by_hand),
-                       *checked_entries((entry for entry in entries if entry.by_hand), names))
+        if self.planner is not None:
+            entries = self.planner.checked(entries, self)
         made = replace(self, entries=entries, costs=() if changed else self.costs)
         return made if self.planner is None else _chosen(made, self.planner)
 
@@ -296,6 +316,7 @@ class TilePlan(Displayed):
 # -- choosing ----------------------------------------------------------------------------------------------------------
 _READ: ContextVar[set[Place] | None] = ContextVar("pto_wsp_plan_read", default=None)
 _READ_AT_ONCE = frozenset({"allow", "groups", "tunables"})      # keys that passes read as a whole
+_MAKES_VALUES = frozenset({"allow", "split", "tunables"})       # keys by which planning makes values
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from pto_wsp.wording import nearest
 class NamedValue:
     """A value of the function. `axes`: of each dimension the symbol, or its number as text; `extents`: the number, None for any other.
 
-    `given`: a parameter or constant, which no kernel computes.
+    `given`: a parameter or constant that the function does not write, which no kernel computes.
     """
 
     name: str
@@ -39,13 +39,24 @@ class NamedValue:
 
 @dataclass(frozen=True, slots=True)
 class FunctionNames:
-    """All that entries may name. `groups`: the names that `with tt.group(…)` gives; `tunables`: the parameters with a choice of values."""
+    """All that entries may name. `groups`: the names that `with tt.group(…)` gives; `tunables`: the parameters with a choice of values.
+
+    `kernels`: of a plan, each with the axes as entries of the plan name them.
+    """
 
     values: tuple[NamedValue, ...]
     symbols: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     tunables: tuple[str, ...] = ()
+    kernels: tuple[NamedValue, ...] = ()
+
+    def with_plan(self, kernels: Iterable[tuple[str, Mapping[str, Scalar]]], arrays: Iterable[Array]) -> FunctionNames:
+        """Return the names with those of a plan: its kernels with the extents of their axes, and the values that planning made."""
+        known = {value.name for value in self.values}
+        made = {array.name: _named(array, given=False) for array in arrays if array.name not in known}
+        named = tuple(NamedValue(name, tuple(axes), tuple(map(_number, axes.values()))) for name, axes in kernels)
+        return replace(self, values=(*self.values, *made.values()), kernels=named)
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -55,8 +66,8 @@ class FunctionNames:
 
 def names_of(function: TensorFunction, tunables: Iterable[str] = ()) -> FunctionNames:
     """Return the names of a traced function."""
-    given = [*(param.array for param in function.params), *(constant.array for constant in function.constants)]
-    values = [_named(array, given=True) for array in given]
+    values = [_named(param.array, given=not param.written) for param in function.params]
+    values.extend(_named(constant.array, given=True) for constant in function.constants)
     groups, loops = [], []
     for item in flow.walk(function.body):
         if isinstance(item, flow.Loop):
@@ -116,7 +127,8 @@ def _checked(entry: PlanEntry, names: FunctionNames, grouped: Mapping[str, objec
             _known(entry, entry.name, names.tunables, "Tunable parameter", "Tunable parameters")
             return entry
         case "groups":
-            for value in entry.first if isinstance(entry.first, tuple) else ():
+            fills = entry.first == (entry.name,) and any(kernel.name == entry.name for kernel in names.kernels)      # memory, no value
+            for value in entry.first if isinstance(entry.first, tuple) and not fills else ():
                 _known(entry, str(value), names.computed, "computed value", "computed values")
             return entry
         case _:
@@ -128,7 +140,7 @@ def _checked(entry: PlanEntry, names: FunctionNames, grouped: Mapping[str, objec
         return entry
     axis = _spelled(entry, entry.axis, values, names)
     spelled = replace(entry, axis=axis)
-    _check_extent(spelled, values)
+    _check_extent(spelled, values, names.kernels)
     return spelled
 
 
@@ -166,6 +178,7 @@ def _values_meant(entry: PlanEntry, names: FunctionNames, grouped: Mapping[str, 
         return tuple(value for value in names.values if not value.given)
     computed = [value for value in names.values if not value.given]
     meant = tuple(value for value in computed if match_of(entry.name, value.name) >= 0)
+    meant = meant or tuple(kernel for kernel in names.kernels if kernel.name == entry.name)
     if not meant:
         _known(entry, entry.name, (*names.computed, *names.groups, *grouped), "value or group", "values and groups")
     return meant
@@ -178,16 +191,19 @@ def _spelled(entry: PlanEntry, axis: str, values: tuple[NamedValue, ...], names:
     """
     if entry.key == "inner" and axis in (*STEPS, STAY):
         return axis
+    if any(kernel.name == entry.name and axis in kernel.axes for kernel in names.kernels):
+        return axis                        # as the plan prints it
     if axis in names.symbols and (not entry.name or any(axis in value.axes for value in (*values, *names.values))):
         return axis
     other, colon, number = axis.rpartition(":")
     if colon:
         _known(entry, other, (value.name for value in names.values), "value", "values")
-        meant = tuple(value for value in names.values if match_of(other, value.name) >= 0)
-        found = _dimension(number, meant[-1])
+        meant = next((value for value in names.values if value.name == other), None) or \
+            [value for value in names.values if match_of(other, value.name) >= 0][-1]
+        found = _dimension(number, meant)
         if found is None:
-            raise _no_axis(entry, axis, meant[-1])
-        return found if not found.isdigit() else f"{meant[-1].name}:{found}"
+            raise _no_axis(entry, axis, meant)
+        return found if not found.isdigit() else f"{meant.name}:{found}"
     last = max(values, key=lambda value: len(value.axes), default=None)
     if last is None:
         return axis
@@ -222,7 +238,7 @@ def _with_axes(entry: PlanEntry, values: tuple[NamedValue, ...], names: Function
     return entry if isinstance(entry.value, Tunable) else replace(entry, value=axes)
 
 
-def _check_extent(entry: PlanEntry, values: tuple[NamedValue, ...]) -> None:
+def _check_extent(entry: PlanEntry, values: tuple[NamedValue, ...], kernels: tuple[NamedValue, ...]) -> None:
     """Check that a tile, or the pieces of a sum, are not more than the axis has.
 
     Raises: J304 otherwise.
@@ -232,6 +248,8 @@ def _check_extent(entry: PlanEntry, values: tuple[NamedValue, ...]) -> None:
     if entry.key not in ("tiles", "split") or not number.isdigit():
         return
     extents = [value.extents[int(number)] for value in meant if int(number) < len(value.extents)]
+    extents += [extent for kernel in kernels if kernel.name == entry.name
+                for axis, extent in zip(kernel.axes, kernel.extents, strict=True) if axis == entry.axis]
     known = [extent for extent in extents if extent is not None]
     asked = entry.value.values if isinstance(entry.value, Tunable) else (entry.value,)
     largest = max((one for one in asked if isinstance(one, int)), default=0)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, Mesh, Tensor, TensorLayout, Tunable, allreduce, jit, tt
+from pto_wsp.errors import PlanNameError
 from pto_wsp.schedule.tiling_entries import KEYS
 
 F32 = DType.F32
@@ -92,6 +93,14 @@ def test_an_entry_changes_the_emitted_workload_and_no_meaning(key: str) -> None:
     found, usual = np.asarray(f(*arrays, plan=after)), np.asarray(f(*arrays, plan=before))
     np.testing.assert_allclose(found, usual, rtol=1e-4, atol=1e-4)
     assert math.isfinite(float(np.sum(found)))
+
+
+@pytest.mark.parametrize(("tiles", "axes"), [({"t": 2, 1: 2}, (1,)), ({"t": 2}, (2,)), ({}, (2,))])
+def test_rows_that_nothing_asks_for_are_refused(tiles: Entries, axes: tuple[int, ...]) -> None:
+    plan = doubled.plan()
+    with pytest.raises(PlanNameError, match=r"flat\['out'\] = .* changes nothing"):
+        plan.but(tiles={"out": tiles}, flat={"out": axes})
+    assert plan.but(flat={"out": (1,)}).said("flat", "out") is not None
 
 
 def test_rewrites_are_taken_back() -> None:

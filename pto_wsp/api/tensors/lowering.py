@@ -34,15 +34,17 @@ from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.ir.tensor_layout import TensorLayout
 from pto_wsp.passes.pipeline import PassRun, Runner
+from pto_wsp.passes.tensor.effects import named_by
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
+from pto_wsp.passes.tensor.group_costs import axis_names
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
 from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards
 from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.rank_moves import without_moves
 from pto_wsp.run.tensor_pass_check import check_tensor_passes, difference_of_functions, drawn_arguments
 from pto_wsp.schedule.tiling import Planner, TilePlan
-from pto_wsp.schedule.tiling_names import names_of
+from pto_wsp.schedule.tiling_names import FunctionNames, names_of
 from pto_wsp.source import here
 from pto_wsp.trace.tensor.signature import ArrayLeaf, BoundArguments, sizes_of
 from pto_wsp.values import dataclass
@@ -135,7 +137,15 @@ class _Planning:
 def _chosen(function: TensorFunction, plan: TilePlan, context: TensorContext, planner: Planner) -> TilePlan:
     """Return a plan with every choice; its planner carries what the passes made of the function."""
     planned = fitted(PlannedFunction(function, plan), context)
-    return replace(planned.plan, planner=replace(planner, planned=_Planning(function, context, planned)))
+    return replace(planned.plan, planner=replace(planner, planned=_Planning(function, context, planned),
+                                                 planned_names=partial(_planned_names, planner.names, planned)))
+
+
+def _planned_names(names: FunctionNames, planned: PlannedFunction) -> FunctionNames:
+    """Return the names of a function with those of its kernels, their axes, and the values that the passes made."""
+    kernels = [(name, {key: group.axes.extent(axis) for axis, key in sorted(axis_names(group).items())})
+               for name, group in planned.groups.items()]
+    return names.with_plan(kernels, (array for group in planned.groups.values() for one in group.statements for array in named_by(one)))
 
 
 def _planning_of(plan: TilePlan, function: TensorFunction, context: TensorContext) -> _Planning | None:
@@ -259,7 +269,9 @@ def program_of(function: TensorFunction, planned: PlannedFunction, options: JitO
     workload: Any = TensorWorkload.of(emitted.workload(), emitted.source, planned.plan, checks, again)
     if options.schedule is not None:
         workload = workload.under(options.schedule)
-    program: Program = workload.compile(options.target or DEFAULT_TARGET, arch=arch, **options.rest)
+    verified = options.target == "interp" and options.rest.get("verify_passes") is True      # whose kernels have no passes
+    rest = {name: value for name, value in options.rest.items() if name != "verify_passes" or not verified}
+    program: Program = workload.compile(options.target or DEFAULT_TARGET, arch=arch, **rest)
     return program, emitted
 
 

@@ -9,8 +9,23 @@ from functools import lru_cache, partial
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var, add, elements_in, evaluate, sub
-from pto_wsp.ir.tensor_function import Apply, Array, ArrayStep, ArrayView, Extents, Item, Make, Put, Show, Statement, TileCut, limit_of
-from pto_wsp.ir.view import Cut
+from pto_wsp.ir.tensor_function import (
+    Apply,
+    Array,
+    ArrayStep,
+    ArrayView,
+    Extents,
+    Insert,
+    Item,
+    Make,
+    Put,
+    Refold,
+    Show,
+    Statement,
+    TileCut,
+    limit_of,
+)
+from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
@@ -25,6 +40,7 @@ from pto_wsp.schedule.tiling_entries import PlanEntry
 from pto_wsp.values import dataclass
 
 COPY = "copy"      # no op: what a store moves
+FILL = ".fill"     # behind the name of memory: the kernel that fills it
 NO_TILES: Mapping[Dim, int] = {}
 
 
@@ -41,30 +57,23 @@ def fits(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) 
 
 @lru_cache(maxsize=64)
 def axis_names(group: KernelGroup) -> dict[Dim, str]:
-    """Return the names of a group's axes, as the plan's keys have them."""
-    names: dict[Dim, str] = {}
-    arrays = [*group.outputs, *(array for statement in group.statements if isinstance(statement, Apply) for array in statement.results)]
-    for array in sorted(arrays, key=lambda one: -one.rank):
-        for k, axis in enumerate(group.axes.of_array(array)):
-            if axis is not None and axis not in names:
-                names[axis] = str(k) if str(k) not in names.values() else f"{array.name}:{k}"
-    for statement in group.statements:
-        if isinstance(statement, Put) and statement.target.array.id not in group.local:
-            for k, axis in enumerate(group.axes.of_view(statement.target)):
-                if axis is not None and axis not in names and str(k) not in names.values():
-                    names[axis] = str(k)
-    for view in (view for statement in group.statements for view in reversed(statement.reads)):
-        if view.array.id not in group.local and not view.steps:      # a summed axis is one of what is read: `w:0`
-            for k, axis in enumerate(group.axes.of_view(view)):
-                if axis is not None:
-                    names.setdefault(axis, f"{view.array.name}:{k}")
+    """Return the names of a group's axes, as the plan's keys have them: symbols, and dimensions of what the group computes or writes."""
+    names = {axis: extent.name for axis in (*group.tiled, *group.whole) if isinstance(extent := group.axes.extent(axis), SymbolRef)}
+    results = _results_of(group)
+    own = {str(k) for array, _ in results[:1] for k, extent in enumerate(array.shape) if extent != Const(1)}      # no other array's
+    for n, (array, axes) in enumerate(results):
+        for k, axis in enumerate(axes):
+            if axis is not None and axis not in names and (axis in group.tiled or axis in group.whole):
+                key = _axis_key(array, k)
+                names[axis] = f"{array.name}:{k}" if key in names.values() or (n and key in own) else key
+    reads = [view for statement in group.statements for view in reversed(statement.reads) if view.array.id not in group.local]
+    for view in sorted(reads, key=lambda view: bool(view.steps)):      # a summed axis is one of what is read: `w:0`
+        for k, axis in enumerate(_along_array(view, group.axes.of_view(view))):
+            if axis is not None:
+                names.setdefault(axis, f"{view.array.name}:{k}")
     others = [axis for axis in (*group.tiled, *group.whole) if axis not in names]
     for k, axis in enumerate(sorted(others)):
         names[axis] = f"inner{k or ''}"
-    for axis in names:
-        extent = group.axes.extent(axis)
-        if isinstance(extent, SymbolRef):
-            names[axis] = extent.name
     return names
 
 
@@ -84,21 +93,47 @@ def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim |
 @lru_cache(maxsize=512)      # a group is asked about its axes by many keys
 def _known_as(name: str, group: KernelGroup, axis: Dim | None) -> tuple[tuple[str, str], ...]:
     """Return what a plan may call an axis of a group, as (value, dimension), or the group itself: its values, without a dimension."""
-    written = [statement.target.array for statement in group.statements if isinstance(statement, Put)]
-    arrays = [*group.outputs, *written, *(array for one in group.statements if isinstance(one, Apply) for array in one.results)]
+    results = [] if name.endswith(FILL) else _results_of(group)      # a kernel that fills memory is not the one that computes it
     if axis is None:
-        return tuple([(array.name, "") for array in arrays])
-    also = [(array.name, _axis_key(array, k)) for array in arrays for k, one in enumerate(_axes_of(group, array)) if one == axis]
+        return tuple([(array.name, "") for array, _ in results])
+    also = [(array.name, _axis_key(array, k)) for array, axes in results for k, one in enumerate(axes) if one == axis]
     for statement in group.statements:
         for view in statement.reads:
-            if view.array.id not in group.local and not view.steps:
-                also.extend((group_value, f"{view.array.name}:{k}") for k, one in enumerate(group.axes.of_view(view)) if one == axis
-                            for group_value in (name, *(array.name for array in arrays)))
+            if view.array.id not in group.local:
+                also.extend((group_value, f"{view.array.name}:{k}")
+                            for k, one in enumerate(_along_array(view, group.axes.of_view(view))) if one == axis
+                            for group_value in (name, *(array.name for array, _ in results)))
     return tuple(also)
 
 
-def _axes_of(group: KernelGroup, array: Array) -> tuple[Dim | None, ...]:
-    return group.axes.of_array(array) if array.id in group.local else group.axes.of_view(ArrayView(array))
+def _results_of(group: KernelGroup) -> list[tuple[Array, Sequence[Dim | None]]]:
+    """Return the arrays that a group writes and computes, each with the axes of its dimensions: first what the group is called after."""
+    outputs = [(array, group.axes.of_array(array)) for array in group.outputs]
+    written = [(view.array, _along_array(view, group.axes.of_view(view))) for one in group.statements if isinstance(one, Put)
+               for view in (one.target,)]
+    made = [(array, group.axes.of_array(array)) for one in group.statements if isinstance(one, Apply) for array in one.results]
+    last = (outputs or written)[-1:]
+    copied = [one for one in made if last and last[0][0].name == f"{one[0].name}.copy"]      # a result's copy is known by the value
+    return [*(copied or last), *sorted((*outputs, *written, *made), key=lambda one: -one[0].rank)]
+
+
+def _along_array(view: ArrayView, axes: Sequence[Dim | None]) -> Sequence[Dim | None]:
+    """Return the axes of the dimensions of an array, of which those of a view are known; None where the view says nothing about one."""
+    dims: list[int | None] = list(range(view.array.rank))
+    for step in view.steps:
+        match step:
+            case Pick(dim):
+                del dims[dim]
+            case Insert(dim):
+                dims.insert(dim, None)
+            case Permute(order):
+                dims = [dims[k] for k in order]
+            case Refold(shape):
+                dims = [None] * len(shape)
+            case _:
+                pass
+    found = dict(zip(dims, axes, strict=True))
+    return [found.get(k) for k in range(view.array.rank)]
 
 
 def _axis_key(array: Array, k: int) -> str:
@@ -127,6 +162,13 @@ class DescribedGroup:
     values: tuple[CutValue, ...]
     ops: tuple[TileOp, ...]
     walked: Dim | None
+
+
+def _may_say_rows(plan: TilePlan, name: str, group: KernelGroup, axes: Sequence[Dim]) -> bool:
+    """Tell whether `flat` can say which of the axes are rows of a tile: it names one of them, and `tiles` by hand leaves one open."""
+    names = {axis_names(group)[axis] for axis in axes}
+    said = any(entry.key == "flat" and isinstance(entry.first, tuple) and names & set(map(str, entry.first)) for entry in plan.entries)
+    return said and any((tile := said_of(plan, "tiles", name, group, axis)) is None or not tile.by_hand for axis in axes)
 
 
 def _rows_and_step(group: KernelGroup, columns: Dim | None, walked: Dim | None, others: Sequence[Dim]) -> tuple[Dim | None, bool]:
@@ -207,17 +249,17 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
     summed = [axis for axis in group.whole if AxisRole.SUMMED in group.axes.roles(axis) and can_walk(group.axes, group.items, axis)]
     walked = group.walked if group.walked is not None else max(summed, key=lambda axis: (extents[axis], axis), default=None)
     columns = group.tiled[-1] if group.tiled and _is_last(group, group.tiled[-1]) else None
-    flat = said_of(plan, "flat", name, group)
-    asked = flat.first if flat is not None and isinstance(flat.first, tuple) else ()
 
     def given_of(axis: Dim, key: str) -> int | None:
         said = said_of(plan, key, name, group, axis)
         return said.first if said is not None and isinstance(said.first, int) else None
 
     leading = _leading_axes(group)
-    others = sorted((axis for axis in group.tiled if axis != columns and axis not in leading), reverse=True,
-                    key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis],
-                                      group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
+    others = [axis for axis in group.tiled if axis != columns and axis not in leading]
+    flat = said_of(plan, "flat", name, group) if _may_say_rows(plan, name, group, others) else None
+    asked = flat.first if flat is not None and isinstance(flat.first, tuple) else ()
+    others.sort(reverse=True, key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis],
+                                                group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
     row, steps_of_several = (None, True) if any_rows else _rows_and_step(group, columns, walked, others)
     fineness = context.fineness_of(group.statements)
     several = {*((columns,) if fineness < Fineness.POSITIONS else ()), *((walked,) if fineness < Fineness.COLUMNS else ()),

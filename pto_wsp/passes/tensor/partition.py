@@ -43,7 +43,7 @@ from pto_wsp.passes.tensor.axes import Axes, Dim, defined_by, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, is_move, made_by, named_by, users_of, users_of_state
-from pto_wsp.passes.tensor.group_costs import fits, said_of
+from pto_wsp.passes.tensor.group_costs import FILL, fits, said_of
 from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.rows_one_by_one import with_rows_one_by_one
@@ -207,7 +207,7 @@ class _Partition:
             self._users[made.array.id] = self._users.get(made.array.id, frozenset()) | {id(fill)}
             group = group_of([flow.Do(fill)], self._facts)
             assert group is not None
-            cluster = _Cluster([], Effects(), None, f"{made.array.name}{_FILL}")
+            cluster = _Cluster([], Effects(), None, f"{made.array.name}{FILL}")
             cluster.take(group.items, effects_of(group.items[0]), group)
             parts.append(cluster)
 
@@ -420,7 +420,7 @@ class _Partition:
         name = self._names.take(part.asked or last.removesuffix(".copy"))       # a result's copy is known by the value
         puts = [one.target.array for one in statements if isinstance(one, Put) and one.target.array.id not in part.group.local]
         alone = [array.name for array in dict.fromkeys(puts) if puts.count(array) == self._n_puts[array.id] and array.name not in values]
-        fills = part.asked.endswith(_FILL)      # of memory that another kernel writes under the same name
+        fills = part.asked.endswith(FILL)      # of memory that another kernel writes under the same name
         self.made[name] = (name,) if fills else tuple((*values, *alone) or (last,))
         self.plan = self.plan.with_choice("groups", name, "", self.made[name], self._context.fineness_of(statements).reason)
         items = [_with_group(item, name) for item in part.items]
@@ -476,7 +476,6 @@ def _axes_in(after: KernelGroup, before: KernelGroup) -> dict[Dim, Dim]:
 
 
 _ALGORITHMS = {"all_to_all": ("direct", "each piece goes straight to its rank"), "broadcast": ("tree", "ranks that have it send it on")}
-_FILL = ".fill"
 _SHORT = 128          # elements of a row that one task computes for the sake of one kernel fewer
 _WHOLE = 1 << 14      # elements along axes that may be whole in a task for the sake of one kernel fewer
 
