@@ -18,7 +18,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
+from itertools import islice, product
 from typing import Any, get_args
 
 import numpy as np
@@ -177,15 +177,34 @@ def _copied(array: object) -> object:
     return Tensor(held, layout=array.layout) if isinstance(array, Tensor) else held
 
 
-def _product_steps(plan: TilePlan) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield the groups of products that take whole tiles, with the steps to try: halves of a tile's rows, its columns and both."""
-    for cost in plan.costs:
-        tiles = [entry.value for entry in plan.entries if entry.key == "tiles" and entry.name == cost.name]
-        stepped = any(entry.key == "inner" and entry.name == cost.name and entry.axis in ("m", "n") for entry in plan.entries)
-        if any(isinstance(TABLE.get(op), Matmul) for op in cost.ops) and not stepped and len(tiles) >= 2:
-            m, n = (tile // 2 if isinstance(tile, int) else 0 for tile in tiles[-2:])
-            tried: tuple[dict[str, object], ...] = ({"m": m}, {"n": n}, {"m": m, "n": n}, {"m": m, "n": n, "stay": "right"})
-            yield from ((cost.name, steps) for steps in tried if all(steps.values()))
+def _product_steps(plan: TilePlan) -> Iterator[TilePlan]:
+    """Yield the plans in which a product takes its tile in steps: halves of the tile's rows, its columns and both.
+
+    An operand stays where a task has the whole sum, over the largest halves or smaller parts that then fit. Tiles keep their extents.
+    """
+    named = None if plan.planner is None or plan.planner.planned_names is None else plan.planner.planned_names()
+    for cost, kernel in ((cost, kernel) for cost in plan.costs for kernel in (() if named is None else named.kernels)
+                         if kernel.name == cost.name and any(isinstance(TABLE.get(op), Matmul) for op in cost.ops)):
+        extents = dict(zip(kernel.axes, kernel.extents, strict=True))
+        tiles = {entry.axis: entry.value for entry in plan.entries if entry.key == "tiles" and entry.name == cost.name}
+        inner = {entry.axis: extents.get(entry.axis) for entry in plan.entries if entry.key == "inner" and entry.name == cost.name}
+        m, n = (tile if isinstance(tile, int) else 0 for tile in (0, 0, *tiles.values())[-2:])
+        if {"m", "n"} & set(inner) or min(m, n) < 2:
+            continue
+        for steps in ({"m": m // 2}, {"n": n // 2}, {"m": m // 2, "n": n // 2}):
+            yield from _changed(plan, {"inner": {cost.name: steps}, "tiles": {cost.name: tiles}})
+        staying = ({**inner, "m": m // part, "n": n // part, "stay": "right"} for part in (2, 4, 8, 16) if min(m, n) >= part)
+        fitting = (one for steps in staying for one in _changed(plan, {"inner": {cost.name: steps}, "tiles": {cost.name: tiles}}))
+        yield from islice(fitting, 1)
+
+
+def _changed(plan: TilePlan, change: Mapping[str, Mapping[str, object]]) -> Iterator[TilePlan]:
+    """Yield the plan with entries by hand, if it fits."""
+    batches = {"batch": {entry.name: entry.value for entry in plan.entries if entry.key == "batch"}}
+    try:
+        yield plan.but(**{**(batches if batches["batch"] else {}), **change})
+    except PtoError:
+        return
 
 
 def _other_values(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[dict[str, object]]:
@@ -211,11 +230,7 @@ def _neighbours(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[Til
             changes += [{entry.key: {entry.name: {entry.axis: size} if entry.axis else size}} for size in sizes]
     changes += [{"keep": {entry.name: "whole" if entry.value == "task" else "task"}} for entry in plan.entries
                 if entry.key == "keep" and entry.value in ("task", "whole")]
-    changes += [{"inner": {name: steps}} for name, steps in _product_steps(plan)]
     changes += [{"tunables": values} for values in _other_values(plan, tunables)]
-    batches: dict[str, object] = {entry.name: entry.value for entry in plan.entries if entry.key == "batch"}
     for change in changes:
-        try:
-            yield plan.but(**{"batch": batches, **change} if batches else change)
-        except PtoError:
-            continue
+        yield from _changed(plan, change)
+    yield from _product_steps(plan)

@@ -92,6 +92,41 @@ def test_a_search_tries_steps_of_products_and_where_values_lie(monkeypatch: pyte
     assert [found for found in steps if set(found) == {"m"}] and [found for found in steps if set(found) == {"m", "n"}], steps
 
 
+@jit
+def wide_product(x: Tensor[256, 256, F32], w: Tensor[256, 512, F32]):
+    return x @ w
+
+
+def test_a_search_tries_an_operand_of_a_product_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[TilePlan] = []
+    monkeypatch.setattr(plan_search, "simulated", lambda *given, **_: tried.append(given[2]) or Figures(len(tried)))
+    given = np.ones((256, 256), np.float32), np.ones((256, 512), np.float32)
+    auto_schedule(wide_product, *given, arch="ascend_910b", budget=60)
+    (staying,) = [plan for plan in tried if ("inner", "out", "stay") in {entry.place for entry in plan.entries}]
+    assert {entry.axis: entry.first for entry in staying.entries if entry.key == "inner"} == {"m": 32, "n": 32, "w:0": 256, "stay": "right"}
+    assert staying.but(inner={"out": dict.fromkeys(("m", "n", "stay", "w:0"))}) == tried[0]      # the same tiles
+    cycles = [simulated(wide_product, given, plan, runs=False).total_cycles for plan in (staying, tried[0])]
+    assert 0 < cycles[1] != cycles[0] > 0
+
+
+@jit
+def two_parts(x: Tensor[64, 32, F32], y: Tensor[8, 32, F32]):
+    out = tt.zeros((128, 32))
+    out[:64] = np.exp(x)
+    out[64:72] = y * 2
+    return out
+
+
+def test_a_search_tries_tiles_of_kernels_that_planning_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[TilePlan] = []
+    monkeypatch.setattr(plan_search, "simulated", lambda *given, **_: tried.append(given[2]) or Figures(len(tried)))
+    default = two_parts.plan(arch="ascend_910b")
+    auto_schedule(two_parts, np.ones((64, 32), np.float32), np.ones((8, 32), np.float32), arch="ascend_910b", budget=60)
+    varied = {entry.place for plan in tried for entry in plan.entries if entry.by_hand}
+    assert ("tiles", "out.fill", "0") in varied
+    assert varied >= {entry.place for entry in default.entries if entry.key == "tiles"}
+
+
 def test_a_budget_of_one_returns_the_default_plan() -> None:
     x, w = arrays()
     assert auto_schedule(product, x, w, arch="ascend_910b", budget=1) == product.plan(x, w, arch="ascend_910b")
