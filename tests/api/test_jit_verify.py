@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 from pto_wsp import DType, PtoError, Tensor, jit
 from pto_wsp.api.tensors import lowering
-from pto_wsp.errors import InternalError
+from pto_wsp.errors import CompileOptionError, InternalError
 from pto_wsp.ir import flow
+from pto_wsp.passes.tensor.passes import TENSOR_PASSES
 from pto_wsp.passes.tensor.simplify import simplify
+from pto_wsp.run.tensor_pass_check import check_tensor_passes
 
 F32 = DType.F32
 
@@ -31,14 +34,29 @@ def broken(planned: Any, context: Any) -> Any:
     return replace(planned, function=replace(function, body=replace(function.body, items=tuple(items))))
 
 
-def test_passes_are_verified_on_the_arrays_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+def test_passes_are_verified_on_the_arrays_of_a_call(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).standard_normal((5, 16)).astype(np.float32)
     called: list[object] = []
     check = lowering.check_tensor_passes
     monkeypatch.setattr(lowering, "check_tensor_passes", lambda *given: called.append(check(*given)))
-    found = normed.using(target="cpu_sim", verify_passes=True)(x)
+    found = normed.using(target=target, verify_passes=True)(x)
     np.testing.assert_allclose(found, x / np.exp(x).sum(-1, keepdims=True), rtol=1e-5)
     assert len(called) == 1
+
+
+@jit
+def thirds(x: Tensor["t", 16, F32]) -> Any:
+    return np.exp(x) / 3
+
+
+def test_a_wrong_pass_is_found_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = tuple(replace(one, run=broken) if one.name == "own_results" else one for one in TENSOR_PASSES)
+    monkeypatch.setattr(lowering, "check_tensor_passes", partial(check_tensor_passes, passes=passes))
+    with pytest.raises(InternalError, match="own_results"):
+        thirds.using(target="interp", verify_passes=True)(np.ones((5, 16), np.float32))
+    with pytest.raises(CompileOptionError, match="verify_passes"):
+        thirds.using(target="interp", verify_passes="yes")(np.ones((5, 16), np.float32))
 
 
 def test_a_pass_of_the_users_that_changes_numbers_is_refused() -> None:
