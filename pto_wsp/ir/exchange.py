@@ -17,7 +17,7 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -30,6 +30,8 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.values import dataclass
 
 Array: TypeAlias = npt.NDArray[Any]
+_LINE = 64              # bytes, of a cache
+_LARGE = 1 << 14        # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,17 @@ def array_of(value: object) -> Array | NotTaken:
         raise      # an object of ours, with an error of its own
     except Exception as problem:     # the code of another library may raise anything
         return NotTaken("an array that offers no host memory", kind_of(value), notes=(_first_line(problem),))
+
+
+def empty_array(shape: Sequence[int], dtype: npt.DTypeLike) -> Array:
+    """Return an array of undefined elements. A large array begins at a cache line, so that no vector of elements lies in two lines."""
+    of = np.dtype(dtype)
+    n_bytes = math.prod(shape) * of.itemsize
+    if not _LARGE <= n_bytes <= sys.maxsize - _LINE:
+        return np.empty(shape, of)
+    memory = np.empty(n_bytes + _LINE, np.uint8)
+    start = -_address(memory) % _LINE
+    return memory[start:start + n_bytes].view(of).reshape(shape)
 
 
 def is_array(value: object) -> bool:

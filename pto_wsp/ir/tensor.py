@@ -39,7 +39,7 @@ from pto_wsp.errors import (
 )
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType, DTypeLike
-from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_of
+from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, empty_array, is_array, kind_of
 from pto_wsp.ir.indexing import MAX_RANK, at_most, clip, cut, element, pick, reshape, whole_number
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.mesh import Mesh, known_mesh, mesh_in_use
@@ -444,7 +444,7 @@ class Tensor(TensorView):
         if found is not None:
             found.of_ranks.add(made.ref.id)
         if not made.view.steps:
-            made.data = np.empty(made.ref.shape, made.dtype.np)
+            made.data = empty_array(made.ref.shape, made.dtype.np)
         return made
 
     @staticmethod
@@ -476,7 +476,7 @@ class Tensor(TensorView):
             tensor.made_at = here() if body is None else None
             watcher.made(tensor)
         if tensor.made_in is None and not tensor.view.steps:
-            tensor.data = np.empty(tensor.ref.shape, tensor.dtype.np)
+            tensor.data = empty_array(tensor.ref.shape, tensor.dtype.np)
         return tensor
 
     def rename(self, name: str) -> None:

@@ -23,7 +23,7 @@ from pto_wsp.errors import (
     raise_all,
 )
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.exchange import NotTaken, array_of
+from pto_wsp.ir.exchange import NotTaken, array_of, empty_array
 from pto_wsp.ir.flow import Loop
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.plan import BoundAxis, Submit, TaskPlan, TensorSlot, is_float_symbol
@@ -69,7 +69,7 @@ class RunMemory(np.ndarray[Any, Any]):
     @classmethod
     def made(cls, shape: Sequence[int], dtype: np.dtype[Any]) -> RunMemory:
         """Return memory for a tensor."""
-        return np.empty(shape, dtype).view(cls)
+        return empty_array(shape, dtype).view(cls)
 
 
 def layout_of(array: Array) -> tuple[object, ...]:

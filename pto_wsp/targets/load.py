@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.build import ABI_VERSION, build_artifact, machine_key, package_key
 from pto_wsp.artifact.folders import open_folder
@@ -25,6 +23,7 @@ from pto_wsp.errors import CacheCorruptError, CompilerFailedError, LoadError, Pt
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.codec import check_types, from_data
 from pto_wsp.ir.digest import plan_digest
+from pto_wsp.ir.exchange import empty_array
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.plan_text import plan_from_data
 from pto_wsp.run.bound import Array
@@ -73,7 +72,7 @@ def load_saved(folder: Path, threads: int | None) -> Saved:
     plan, intermediates = said.plan, said.intermediates
     options = said.options if threads is None else said.options.model_copy(update={"threads": threads})
     _check_plan(folder, manifest, said)
-    arrays = tuple(np.empty(slot.ref.shape, slot.ref.dtype.np) if k in intermediates and not slot.fresh else None
+    arrays = tuple(empty_array(slot.ref.shape, slot.ref.dtype.np) if k in intermediates and not slot.fresh else None
                    for k, slot in enumerate(plan.tensors))
     built_root, built = _library(folder, root, manifest, options)
     undefined = {k: array for k, array in enumerate(arrays) if array is not None}

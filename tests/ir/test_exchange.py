@@ -12,7 +12,7 @@ import pytest
 
 from pto_wsp import DType, Injective, PtoError, Ragged, Tensor
 from pto_wsp.ir.axes import Dense
-from pto_wsp.ir.exchange import Array, NotTaken, array_of, is_array, tensor_in_capsule
+from pto_wsp.ir.exchange import Array, NotTaken, array_of, empty_array, is_array, tensor_in_capsule
 
 F32 = np.float32
 CPU, CUDA, PINNED = (1, 0), (2, 1), (3, 0)
@@ -329,3 +329,14 @@ def test_axes_and_contracts_take_arrays_of_any_library() -> None:
     first, second = Ragged(Dense[2](), lens), Ragged(Dense[2](), lens)  # type: ignore[arg-type]
     assert first.lengths is second.lengths and first.lengths.dtype is DType.I64
     assert Injective(ByInterface(np.array([1, 0]))).shape == (2,)
+
+
+def test_a_large_empty_array_begins_at_a_cache_line():
+    for shape, dtype in (((300, 70), F32), ((1 << 14,), np.uint8), ((9, 1001), DType.BF16.np), ((5, 5), F32), ((0, 4), F32), ((), F32)):
+        for _ in range(8):
+            array = empty_array(shape, dtype)
+            assert (array.shape, array.dtype) == (shape, np.dtype(dtype))
+            assert array.flags.c_contiguous and array.flags.writeable
+            assert array.nbytes < 1 << 14 or array.__array_interface__["data"][0] % 64 == 0
+    with pytest.raises(ValueError, match="big"):
+        empty_array((1 << 40, 1 << 40), F32)

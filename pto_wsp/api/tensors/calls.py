@@ -17,7 +17,7 @@ from pto_wsp.api.tensors.results import Maker, given_results, maker_of, refuse_o
 from pto_wsp.api.tensors.runs import ArrayLayout, ProgramRuns, RunShape
 from pto_wsp.errors import ArrayBindingError, BindingError, ExtentError, InternalError, PtoError, raise_all
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.exchange import Array
+from pto_wsp.ir.exchange import Array, empty_array
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.scalar import Scalar, SymbolRef, evaluate, print_scalar
 from pto_wsp.ir.tensor_function import TensorFunction
@@ -165,7 +165,7 @@ class ReadyCall:
     def _results(self, out: object) -> tuple[list[Array], list[object] | None]:
         """Return the memory of the results, and the objects of `out=` if there are some."""
         if out is None:
-            return [np.empty(shape, dtype.np) for _, shape, dtype in self.results], None
+            return [empty_array(shape, dtype.np) for _, shape, dtype in self.results], None
         return given_results(self.ready.function.name, out, [(shape, dtype) for _, shape, dtype in self.results])
 
     def _refuse_overlaps(self, found: Sequence[Array], out: Sequence[Array]) -> None:

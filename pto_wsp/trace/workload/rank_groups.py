@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from pto_wsp.errors import CollectiveError
+from pto_wsp.ir.exchange import empty_array
 from pto_wsp.ir.mesh import Mesh, MeshInUse
 from pto_wsp.ir.symbolic import Symbolic, maximum, minimum
 from pto_wsp.ir.tensor import Tensor, TensorView
@@ -87,7 +86,7 @@ class RankGroup:
         """Return memory of the program for parts like those of a tensor."""
         made = Tensor(None, tuple(like.ref.shape) if shape is None else tuple(shape), like.dtype, None, layout)
         made.intermediate = True
-        made.data = np.empty(made.ref.shape, made.dtype.np)
+        made.data = empty_array(made.ref.shape, made.dtype.np)
         return made
 
     def result(self, what: str, tensor: Tensor, layout: TensorLayout, out: Tensor | None,
