@@ -83,8 +83,8 @@ class _OrderedRows:
         return (found, last) if not inside and same(state.shape[0], found.results[0].shape[0]) else None
 
     def _is_plain(self, put: Put) -> bool:
-        """Tell whether a write is state[index] = v, for a stretch of an index."""
-        return (put.table is not None and put.table.array.id in self._places and not put.target.steps and not put.add
+        """Tell whether a write is state[index] = v, for a stretch of an index; an add reads the state, too."""
+        return (put.table is not None and put.table.array.id in self._places and not put.target.steps
                 and all(isinstance(step, Cut) and step.step == 1 for step in put.table.steps) and len(put.table.steps) < 2)
 
     def _take(self, state: Array, index: Apply) -> Item:

@@ -128,8 +128,27 @@ def two_indices(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
     return each
 
 
+def read_by_element(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
+    pairs, number, each = tt.rows_of(ids, N), tt.zeros((x.shape[0],), I32), tt.zeros(x.shape)
+    for e in tt.each(N):
+        number[pairs[e]] = pairs[e]
+    for i in tt.loop(number[x.shape[0] - 1] + 1):
+        each[i] = x[i]
+    return each
+
+
+def columns(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
+    pairs, each = tt.rows_of(ids, N), tt.zeros(x.shape)
+    for e in tt.each(N):
+        mine = pairs[e]
+        each[:, :4][mine] = x[mine, :4]
+        each[:, 4:][mine] = x[mine, 4:]
+    return each
+
+
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("body", [read_inside, written_twice, larger, two_indices], ids=lambda body: body.__name__)
+@pytest.mark.parametrize("body", [read_inside, written_twice, larger, two_indices, read_by_element, columns],
+                         ids=lambda body: body.__name__)
 def test_state_that_is_also_used_otherwise_keeps_its_rows(body: Callable[..., Any]) -> None:
     function = jit(body)
     assert "ranks" not in behind(function)
