@@ -8,6 +8,7 @@ from operator import is_
 import numpy as np
 import pytest
 
+from pto_wsp import Tensor, jit
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import UnboundedAxisError
 from pto_wsp.ir import flow
@@ -65,6 +66,17 @@ def test_simplify_keeps_every_bit_and_finds_all_at_once(seed: int) -> None:
     assert again == after
     assert all(map(is_, flow.leaves(again.function.body), flow.leaves(after.function.body)))      # what is simple stays the same object
     assert len(list(flow.leaves(after.function.body))) <= len(list(flow.leaves(case.function.body)))
+
+
+def test_what_an_unread_value_reads_does_not_stay_for_its_sake() -> None:
+    @jit
+    def shifted(x: Tensor[16, 4, DType.F32], n: Tensor[9, DType.I32]) -> object:
+        at = n[1:] * 1
+        _unread = x[at[0]] + 1
+        return at + 2
+
+    simple = simplify(planned(shifted.trace()), CONTEXT)
+    assert [leaf.op for leaf in flow.leaves(simple.function.body) if isinstance(leaf, t.Apply)] == ["add"]
 
 
 @pytest.mark.parametrize("seed", FAST)

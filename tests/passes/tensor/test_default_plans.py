@@ -40,6 +40,19 @@ def test_an_extent_of_an_argument_changes_no_plan(arch: str) -> None:
         assert len(again.compiled) == 1
 
 
+def test_kernels_that_differ_in_names_alone_have_equal_tiles_under_their_own_names() -> None:
+    @jit
+    def pair(x: Tensor["t", 256, F32], w: Tensor[256, 512, F32], y: Tensor["s", 256, F32], v: Tensor[256, 512, F32]) -> Any:
+        return x @ w, y @ v
+
+    plan = pair.plan(arch="ascend_910b")
+    chosen = [[(entry.axis, entry.value, entry.reason) for entry in plan.entries if entry.name == name and entry.key != "groups"]
+              for name in plan.group_names]
+    own = {"t": "s", "w:0": "v:0"}
+    renamed = [(own.get(axis, axis), value, reason.replace("t=", "s=").replace("w:0=", "v:0=")) for axis, value, reason in chosen[0]]
+    assert [axis for axis, _, _ in chosen[1]] == ["s", "1", "v:0"] and chosen[1] == renamed
+
+
 @pytest.mark.parametrize("with_product", [False, True])
 def test_no_executor_is_without_a_task_where_rows_suffice(with_product: bool) -> None:
     """16 rows for each vector core: the kernel has a task for each core of its unit."""
