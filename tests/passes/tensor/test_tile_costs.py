@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pto_wsp import DType, In, Out, Tensor, Tile, kernel, pto
@@ -11,6 +13,7 @@ from pto_wsp.check.capacity import memory_map
 from pto_wsp.passes.tensor.tile_costs import (
     CutValue,
     TileAxis,
+    TileChoice,
     TileOp,
     candidates_of,
     check_tiles,
@@ -61,6 +64,20 @@ def test_functions_and_divisions_cost_a_cpu_several_instructions(op: str) -> Non
 
 
 # -- capacity ----------------------------------------------------------------------------------------------------------
+# One element a cycle is packed, everything else moves or is computed in one cycle each: two loads, the product, the store.
+def test_a_cpu_packs_the_right_operand_of_a_product_once_a_task_whatever_its_rows() -> None:
+    machine = builtin_arch("host_cpu").with_cores(cube=1, vector=1).with_unit("MTE1", bytes_per_cycle=4.0, startup_cycles=0)
+    for unit in ("cube", "MTE2", "MTE3"):
+        machine = machine.with_unit(unit, bytes_per_cycle=1e9, startup_cycles=0)
+
+    def chosen(m: int) -> TileChoice:
+        axes, values, ops = matmul(64, 32, 48)
+        given = tuple(replace(axis, given={"m": m, "n": 32, "k": 48}[axis.name]) for axis in axes)
+        return rank_tiles(given, values, ops, machine).choices[0]
+
+    assert [(chosen(m).n_tasks, chosen(m).task_cycles) for m in (16, 64)] == [(4, 48 * 32 + 4), (1, 48 * 32 + 4)]
+
+
 def test_capacity_of_a_row_program_is_that_of_the_check_and_the_working_memory_of_its_sum() -> None:
     @kernel
     def normed(x: In[Tile[8, 4096, F32]], g: In[Tile[1, 4096, F32]], y: Out[Tile[8, 4096, F32]]):
