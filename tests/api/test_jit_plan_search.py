@@ -110,6 +110,23 @@ def test_a_search_tries_an_operand_of_a_product_that_stays(monkeypatch: pytest.M
 
 
 @jit
+def product_of_short_sums(x: Tensor[1024, 64, F32], w: Tensor[64, 512, F32]):
+    return x @ w
+
+
+# Tasks of several steps load the columns once, and fewer tasks are submitted.
+@pytest.mark.slow
+def test_a_search_finds_tasks_of_several_steps_for_sums_that_are_short() -> None:
+    given = np.ones((1024, 64), np.float32), np.ones((64, 512), np.float32)
+    default = product_of_short_sums.plan(*given, arch="ascend_910b")
+    found = auto_schedule(product_of_short_sums, *given, arch="ascend_910b", budget=10)
+    assert {"m", "n"} & {entry.axis for entry in found.entries if entry.key == "inner"}
+    assert found.costs[0].n_tasks < default.costs[0].n_tasks
+    cycles = [simulated(product_of_short_sums, given, plan, runs=False).total_cycles for plan in (found, default)]
+    assert cycles[0] < 0.9 * cycles[1]
+
+
+@jit
 def two_parts(x: Tensor[64, 32, F32], y: Tensor[8, 32, F32]):
     out = tt.zeros((128, 32))
     out[:64] = np.exp(x)
@@ -202,7 +219,7 @@ def of_requests(x: Tensor["b", 40, 16, F32], lens: Tensor["b", DType.I32]):
 
 
 # What a routing computes decides how many tasks the experts have; lengths are given, and no task needs to run.
-@pytest.mark.parametrize("function", [of_experts, of_requests])
+@pytest.mark.parametrize("function", [pytest.param(of_experts, marks=pytest.mark.slow), of_requests])
 def test_tasks_that_decide_about_no_others_do_not_run_to_be_simulated(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[object] = []
     run_task = Interpreter.run_task
