@@ -140,7 +140,7 @@ def _checked(entry: PlanEntry, names: FunctionNames, grouped: Mapping[str, objec
         return entry
     axis = _spelled(entry, entry.axis, values, names)
     spelled = replace(entry, axis=axis)
-    _check_extent(spelled, values, names.kernels)
+    _check_extent(spelled, values)
     return spelled
 
 
@@ -238,7 +238,7 @@ def _with_axes(entry: PlanEntry, values: tuple[NamedValue, ...], names: Function
     return entry if isinstance(entry.value, Tunable) else replace(entry, value=axes)
 
 
-def _check_extent(entry: PlanEntry, values: tuple[NamedValue, ...], kernels: tuple[NamedValue, ...]) -> None:
+def _check_extent(entry: PlanEntry, values: tuple[NamedValue, ...]) -> None:
     """Check that a tile, or the pieces of a sum, are not more than the axis has.
 
     Raises: J304 otherwise.
@@ -248,8 +248,6 @@ def _check_extent(entry: PlanEntry, values: tuple[NamedValue, ...], kernels: tup
     if entry.key not in ("tiles", "split") or not number.isdigit():
         return
     extents = [value.extents[int(number)] for value in meant if int(number) < len(value.extents)]
-    extents += [extent for kernel in kernels if kernel.name == entry.name
-                for axis, extent in zip(kernel.axes, kernel.extents, strict=True) if axis == entry.axis]
     known = [extent for extent in extents if extent is not None]
     asked = entry.value.values if isinstance(entry.value, Tunable) else (entry.value,)
     largest = max((one for one in asked if isinstance(one, int)), default=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ import pytest
 from pto_wsp import TilePlan
 from pto_wsp.api.tensors.lowering import context_of, plan_of
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.errors import PlanConflictError, PlanFitError, UnboundedAxisError
+from pto_wsp.errors import PlanConflictError, PlanFitError, PlanNameError, UnboundedAxisError
 from pto_wsp.ir.tensor_function import Put
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.group_costs import FILL
 from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.schedule.tiling_entries import PlanEntry, match_of
+from pto_wsp.schedule.tiling_names import checked_entries
 from tests.benchmarks.tensors import PAIRS
 from tests.examples.tensors import EXAMPLES
 from tests.laws.generated_tensors import generated
@@ -69,6 +71,9 @@ def check_own_values(plan: TilePlan, path: Path) -> TilePlan:
         if entry not in often:
             mine = by_hand(plan, entry)
             assert mine == plan or means_others(plan, entry), f"{entry}: {mine.diff(plan)}"
+        with suppress(PlanNameError):      # of a value that planning makes
+            (spelled,) = checked_entries([replace(entry, by_hand=True)], plan.planner.names)  # type: ignore[union-attr]
+            assert spelled.place == entry.place, "a loaded plan is held to the names of the trace"
     every = by_hand(plan, *(entry for entry in plan.entries if entry.key != "groups" or not often))
     assert every == plan, every.diff(plan)
     return TilePlan.load(every.save(path))

@@ -16,8 +16,8 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, SymbolRef
 from pto_wsp.ir.tensor_function import Apply, Array, ArrayParam, ArrayView, TensorFunction
 from pto_wsp.schedule.tiling import GroupCost, Planner, TilePlan
-from pto_wsp.schedule.tiling_entries import KEYS, PlanEntry, match_of
-from pto_wsp.schedule.tiling_names import FunctionNames, NamedValue, names_of
+from pto_wsp.schedule.tiling_entries import KEYS, PlanEntry, entries_of, match_of
+from pto_wsp.schedule.tiling_names import FunctionNames, NamedValue, checked_entries, names_of
 
 NAMES = FunctionNames(
     (NamedValue("x", ("t", "1"), (None, 4096), given=True), NamedValue("w", ("0", "1"), (4096, 6144), given=True),
@@ -327,6 +327,12 @@ def test_names_are_those_of_the_function() -> None:
     function = TensorFunction("f", (ArrayParam(x),), body, (ArrayView(y),), (t,))
     assert names_of(function, ("block",)) == FunctionNames(
         (NamedValue("x", ("t", "1"), (None, 64), given=True), NamedValue("y", ("t", "1"), (None, 64))), ("t",), (), ("all",), ("block",))
+
+
+def test_an_axis_of_another_value_is_that_of_the_very_name() -> None:
+    names = FunctionNames(tuple(NamedValue(name, ("0", "1"), (8, 8)) for name in ("w", "w#2", "out")))
+    entries = entries_of({"inner": {"out": {"w:1": 4, "w#2:0": 2}}})
+    assert [entry.axis for entry in checked_entries(entries, names)] == ["w:1", "w#2:0"]
 
 
 def test_an_entry_reads_as_its_place_and_value() -> None:

@@ -69,8 +69,8 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
     reads = [view for statement in group.statements for view in reversed(statement.reads) if view.array.id not in group.local]
     for view in sorted(reads, key=lambda view: bool(view.steps)):      # a summed axis is one of what is read: `w:0`
         for k, axis in enumerate(_along_array(view, group.axes.of_view(view))):
-            if axis is not None:
-                names.setdefault(axis, f"{view.array.name}:{k}")
+            if axis is not None and axis not in names:
+                names[axis] = key if (key := _read_key(view.array, k)) not in names.values() else f"{view.array.name}:{k}"
     others = [axis for axis in (*group.tiled, *group.whole) if axis not in names]
     for k, axis in enumerate(sorted(others)):
         names[axis] = f"inner{k or ''}"
@@ -100,7 +100,7 @@ def _known_as(name: str, group: KernelGroup, axis: Dim | None) -> tuple[tuple[st
     for statement in group.statements:
         for view in statement.reads:
             if view.array.id not in group.local:
-                also.extend((group_value, f"{view.array.name}:{k}")
+                also.extend((group_value, _read_key(view.array, k))
                             for k, one in enumerate(_along_array(view, group.axes.of_view(view))) if one == axis
                             for group_value in (name, *(array.name for array, _ in results)))
     return tuple(also)
@@ -139,6 +139,11 @@ def _along_array(view: ArrayView, axes: Sequence[Dim | None]) -> Sequence[Dim | 
 def _axis_key(array: Array, k: int) -> str:
     extent = array.shape[k]
     return extent.name if isinstance(extent, SymbolRef) else str(k)
+
+
+def _read_key(array: Array, k: int) -> str:
+    key = _axis_key(array, k)
+    return f"{array.name}:{k}" if key.isdigit() else key
 
 
 def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
