@@ -16,13 +16,14 @@ from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const, Scalar
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import Array, ArrayParam, ArrayView, Put, TensorFunction, limit_of
+from pto_wsp.passes.tensor.effects import vars_in
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.group_costs import axis_names, planned_extent, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.passes.tensor.passes import run_tensor_passes
 from pto_wsp.passes.tensor.planned import Fineness, PlannedFunction, TensorContext
-from pto_wsp.passes.tensor.substitute import with_scalars
+from pto_wsp.passes.tensor.substitute import substituted, with_scalars
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_entries import PlanEntry
 from pto_wsp.source import here
@@ -50,8 +51,12 @@ def fitted(start: PlannedFunction, context: TensorContext) -> PlannedFunction:
     return planned
 
 
-def _search(start: PlannedFunction, context: TensorContext) -> tuple[PlannedFunction, CapacityError | NoTileFormError | None, str]:
-    """Return the function in tiled form, and what is wrong with which group where no other tiles are better."""
+def _search(start: PlannedFunction, context: TensorContext, must_lower: bool = False,
+            ) -> tuple[PlannedFunction, CapacityError | NoTileFormError | None, str]:
+    """Return the function in tiled form, and what is wrong with which group where no other tiles are better.
+
+    `must_lower`: raise what else is in the way of a package.
+    """
     first = planned = run_tensor_passes(start, context)
     by_hand = any(entry.by_hand for entry in start.plan.entries)
     trials = 0
@@ -68,7 +73,7 @@ def _search(start: PlannedFunction, context: TensorContext) -> tuple[PlannedFunc
                 return first, problem, problem.group
         else:
             trials += 1
-            full = _overfull(emitted, planned.plan, context) if trials <= _MOST_TRIALS else {}
+            full = _overfull(emitted, planned.plan, context, must_lower) if trials <= _MOST_TRIALS else {}
             if not full:
                 break
             key, error = next(iter(full.items()))
@@ -99,7 +104,7 @@ def _with_finer_cuts(planned: PlannedFunction, context: TensorContext, group: st
     return replace(context, fineness={**context.fineness, **dict.fromkeys(values, Fineness(fineness))})
 
 
-def _overfull(emitted: EmittedModule, plan: TilePlan, context: TensorContext) -> Mapping[tuple[str, str], CapacityError]:
+def _overfull(emitted: EmittedModule, plan: TilePlan, context: TensorContext, must_lower: bool) -> Mapping[tuple[str, str], CapacityError]:
     """Return the errors of the kernels that do not fit a memory, by group and memory."""
     if not context.makes_package or context.ranks is not None:
         return {}
@@ -109,8 +114,11 @@ def _overfull(emitted: EmittedModule, plan: TilePlan, context: TensorContext) ->
     try:
         emitted.workload(tensors).lower(context.target, arch=context.arch)
     except PtoError as problem:
-        return {(emitted.groups[error.kernel], error.memory): error for error in (problem, *problem.others)
+        full = {(emitted.groups[error.kernel], error.memory): error for error in (problem, *problem.others)
                 if isinstance(error, CapacityError) and error.kernel in emitted.groups}
+        if must_lower and not full:
+            raise
+        return full
     return {}
 
 
@@ -141,7 +149,7 @@ def _with_less_memory(start: PlannedFunction, planned: PlannedFunction, context:
 def _too_large(start: PlannedFunction, planned: PlannedFunction, context: TensorContext, name: str, problem: CapacityError) -> PtoError:
     """Return the error for a group whose smallest tiles, or tiles by hand, leave the device's instructions too little memory."""
     group = planned.groups.get(name)
-    if group is None:
+    if group is None or any(statement.elements for statement in group.statements):      # data decide what it computes
         return problem
     alone = replace(start, function=_alone(start.function, name, group))
     names = axis_names(group)
@@ -167,14 +175,17 @@ def _too_large(start: PlannedFunction, planned: PlannedFunction, context: Tensor
 
 
 def _alone(function: TensorFunction, name: str, group: KernelGroup) -> TensorFunction:
-    """Return a function that computes a single group, on what the group reads and writes."""
+    """Return a function that computes a single group, on what the group reads and writes, in the first iteration of loops around it."""
     made = {array.id for statement in group.statements for array in statement.defines}
     written = {view.array.id for statement in group.statements if isinstance(statement, Put) for view in (statement.target,)}
     used = {view.array.id: view.array for statement in group.statements for view in statement.views if view.array.id not in made}
     known = {constant.array.id for constant in function.constants}
+    own = {item.var for top in group.items for item in flow.walk(top) if isinstance(item, flow.Loop)}
+    around = vars_in(one for statement in group.statements for one in statement.scalars) - own
+    body = substituted(replace(function.body, items=group.items), dict.fromkeys(around, Const(0)))
     params = tuple(ArrayParam(array, id in written, array.name) for id, array in used.items() if id not in known)
     return replace(function, name=name, params=params, results=tuple(map(ArrayView, group.outputs)),
-                   body=replace(function.body, items=group.items))
+                   body=body)
 
 
 def _with_entry(start: PlannedFunction, entry: PlanEntry, value: int) -> PlannedFunction:
@@ -212,6 +223,6 @@ def _largest(above: int, of: Callable[[int], PlannedFunction], context: TensorCo
 
 def _fits(start: PlannedFunction, context: TensorContext) -> bool:
     try:
-        return _search(start, context)[1] is None
+        return _search(start, context, must_lower=True)[1] is None
     except PlanFitError:
         return False

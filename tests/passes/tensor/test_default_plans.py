@@ -260,6 +260,32 @@ def test_a_row_of_any_length_is_planned_or_refused_with_the_longest_that_fits(ma
     assert "t=1" in str(planned(longest, "ascend_910b"))
 
 
+@pytest.mark.slow
+def test_a_row_too_long_inside_a_loop_or_reshaped_is_refused_and_a_length_said_only_where_it_was_tried() -> None:
+    def in_loop(x: Tensor["t", 12000, F32]):
+        out = tt.empty(x.shape)
+        for i in tt.each(x.shape[0]):
+            out[i] = np.sort(x[i]) + tt.cast(i, F32)
+        return out
+
+    def reshaped(x: Tensor[3, 4, 6000, F32]):
+        return np.sort(x.reshape(3, 2, 12000), axis=-1)
+
+    def of_numbers(x: Tensor["t", 12000, F32], ids: Tensor["t", DType.I32]):
+        out = tt.zeros(x.shape)
+        for e in tt.each(4):
+            mine = tt.rows_of(ids, 4)[e]
+            out[mine] = np.sort(x[mine], axis=-1)
+        return out
+
+    found = []
+    for function in (in_loop, reshaped, of_numbers):
+        with pytest.raises(PtoError) as caught:
+            jit(function).plan(arch="ascend_910b", target="ascend_npu")
+        found.append((caught.value.code, "of at most 8,192" in str(caught.value.expected), "of at most" in str(caught.value.expected)))
+    assert found == [("J304", True, True), ("J304", False, False), ("K110", False, False)]
+
+
 @pytest.mark.parametrize("made", [lambda x: np.argmax(x, axis=-1), lambda x: np.cumsum(x, axis=-1)])
 def test_the_smallest_tiles_of_a_package_are_tried_where_instructions_take_most_of_the_memory(made: Any) -> None:
     def ranked(x: Tensor["t", 12000, F32]):
