@@ -64,6 +64,8 @@ def array_of(value: object) -> Array | NotTaken:
 
     The result is never a copy, and keeps the memory alive. Arrays of JAX are read-only.
     """
+    if type(value) is np.ndarray:
+        return value
     if isinstance(value, np.ndarray):
         return _unmasked(value, value)
     if is_plain_torch(value):

@@ -72,7 +72,7 @@ class RunMemory(np.ndarray[Any, Any]):
         return empty_array(shape, dtype).view(cls)
 
 
-def layout_of(array: Array) -> tuple[object, ...]:
+def layout_of(array: Array) -> tuple[tuple[int, bool], tuple[int, ...], tuple[int, ...], np.dtype[Any]]:
     """Return an array's layout: address and read-only flag, shape, strides, dtype."""
     return array.__array_interface__["data"], array.shape, array.strides, array.dtype
 

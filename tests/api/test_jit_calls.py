@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, Injective, InOut, PtoError, Scalar, Tensor, Tunable, jit, tt
+from pto_wsp.api.tensors.results import are_apart
 
 F32, BF16, I32 = DType.F32, DType.BF16, DType.I32
 
@@ -176,6 +177,14 @@ def test_what_is_written_is_writable_and_lies_apart() -> None:
     assert "read-only" in str(refused(doubled, state, array(3, 4)))
     np.testing.assert_array_equal(state, before)
     assert "elements that share memory" in str(refused(doubled, np.lib.stride_tricks.as_strided(before, (2, 4), (0, 4)), array(2, 4)))
+
+
+def test_arrays_side_by_side_are_apart_and_a_shared_byte_is_seen() -> None:
+    memory = np.zeros(9, np.uint8)
+    start = memory.__array_interface__["data"][0]
+    for parts, apart in ((((0, 4), (4, 9)), True), (((4, 9), (0, 5)), False), (((0, 9), (2, 3)), False), (((2, 2), (0, 9)), False)):
+        assert are_apart([memory[begin:end] for begin, end in parts], [start + begin for begin, _ in parts]) is apart
+    assert not are_apart([memory[::2], memory[1::2]], [start, start + 1])      # which a closer look tells
 
 
 def test_interleaved_columns_do_not_overlap() -> None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pto_wsp.api.tensors.arguments import ArgumentReader
-from pto_wsp.api.tensors.results import Maker, given_results, maker_of, refuse_overlaps, unwritable
+from pto_wsp.api.tensors.results import Maker, are_apart, given_results, maker_of, refuse_overlaps, unwritable
 from pto_wsp.api.tensors.runs import ArrayLayout, ProgramRuns, RunShape
 from pto_wsp.errors import ArrayBindingError, BindingError, ExtentError, InternalError, PtoError, raise_all
 from pto_wsp.ir.dtype import DType
@@ -142,13 +142,20 @@ class ReadyCall:
         for memory in self.contracts:
             memory.check(found[memory.number])
         made, objects = self._results(out)
-        if self.written or objects is not None:
+        layouts, made_layouts = list(map(layout_of, found)), list(map(layout_of, made))
+        starts = [start for (start, _), *_ in (*layouts, *made_layouts)]
+        if (self.written or objects is not None) and not are_apart((*found, *made), starts):
             self._refuse_overlaps(found, made if objects is not None else [])
-        used = self._packed(found) if self.packed else found
-        targets = [array if _has_unit_inner(array) else np.empty(array.shape, array.dtype) for array in made]
-        given: list[tuple[int, Array, ArrayLayout]] = [(slot, used[number], layout_of(used[number]))
-                                                       for number, slot in self.places if slot >= 0]
-        given += [(slot, array, layout_of(array)) for (slot, _, _), array in zip(self.results, targets, strict=True) if slot >= 0]
+        used, targets = found, made
+        if self.packed:
+            used = self._packed(found)
+            layouts = list(map(layout_of, used))
+        if not all(map(_has_unit_inner, made)):
+            targets = [array if _has_unit_inner(array) else np.empty(array.shape, array.dtype) for array in made]
+            made_layouts = list(map(layout_of, targets))
+        given: list[tuple[int, Array, ArrayLayout]] = [(slot, used[number], layouts[number]) for number, slot in self.places if slot >= 0]
+        slots = [slot for slot, _, _ in self.results]
+        given += [one for one in zip(slots, targets, made_layouts, strict=True) if one[0] >= 0]
         symbols = self.shape.symbols if not self.scalars else self._symbols(numbers)
         try:
             self.ready.runs.run(self.shape, symbols, given)

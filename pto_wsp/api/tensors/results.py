@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -65,16 +66,15 @@ def given_results(function: str, out: object, wanted: Sequence[tuple[tuple[int, 
 
 
 def _unfit(name: str, given: object, array: Array | NotTaken | None, shape: tuple[int, ...], dtype: DType) -> WrittenArrayError | None:
+    if isinstance(array, np.ndarray) and array.shape == shape and array.dtype == dtype.np:
+        return unwritable(name, array)
     expected = f"{list(shape)} of {dtype}"
     if array is None:
         return WrittenArrayError(f"{name} is a Tensor without data", here(), expected=expected, found=repr(given))
     if isinstance(array, NotTaken):
         return WrittenArrayError(f"{name} is {array.what}", here(), expected=expected, found=array.found, help=array.help,
                                  notes=array.notes)
-    if array.shape != shape or array.dtype != dtype.np:
-        return WrittenArrayError(f"{name} does not fit the result", here(), expected=expected,
-                                 found=f"{list(array.shape)} of {array.dtype}")
-    return unwritable(name, array)
+    return WrittenArrayError(f"{name} does not fit the result", here(), expected=expected, found=f"{list(array.shape)} of {array.dtype}")
 
 
 def unwritable(name: str, array: Array) -> WrittenArrayError | None:
@@ -87,6 +87,12 @@ def unwritable(name: str, array: Array) -> WrittenArrayError | None:
                                  expected="strides of which each steps over what lies inside it",
                                  help="array.copy() is an array of its own")
     return None
+
+
+def are_apart(arrays: Sequence[Array], starts: Sequence[int]) -> bool:
+    """Tell whether arrays share no memory; False also where only `refuse_overlaps` can tell. `starts`: their addresses."""
+    spans = sorted([(start, start + array.nbytes) for array, start in zip(arrays, starts, strict=True) if array.flags.c_contiguous])
+    return len(spans) == len(arrays) and all([end <= start for (_, end), (start, _) in pairwise(spans)])
 
 
 def refuse_overlaps(written: Sequence[tuple[str, Array]], read: Sequence[tuple[str, Array]]) -> None:

@@ -58,10 +58,11 @@ class ProgramRuns:
         self._n_states = 0
         self._alone = threading.Lock() if program.compiled.options.sanitize else None      # a sanitized run knows its memory
         self._changing = threading.Lock()
-        self._sanitized = {slot: (array, layout_of(array)) for slot, array in program.wrapped.items() if slot in self._made}
+        self._sanitized: dict[int, tuple[Array, ArrayLayout]] = {
+            slot: (array, layout_of(array)) for slot, array in program.wrapped.items() if slot in self._made}
         kept = program.wrapped      # constants among them
         self._blank = tuple(MADE if slot.fresh else kept.get(k) for k, slot in enumerate(self.plan.tensors))
-        self._blank_layouts = tuple(() if array is None else layout_of(array) for array in self._blank)
+        self._blank_layouts: tuple[ArrayLayout, ...] = tuple(() if array is None else layout_of(array) for array in self._blank)
         self._apart = tuple(range(len(self.plan.tensors)))
 
     def shape_of(self, values: Mapping[str, Number]) -> RunShape:
