@@ -90,8 +90,10 @@ def _has_stacks(function: TensorFunction) -> bool:
 
 
 def _is_stack(shape: Sequence[Scalar]) -> bool:
+    if len(shape) <= 2:
+        return False
     above = sum(extent != Const(1) for extent in shape)
-    return above > 2 or (above == 2 < len(shape) and shape[-1] == Const(1))
+    return above > 2 or (above == 2 and shape[-1] == Const(1))
 
 
 def _with_finer_cuts(planned: PlannedFunction, context: TensorContext, group: str) -> TensorContext | None:

@@ -79,7 +79,7 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
 
 def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim | None = None) -> PlanEntry | None:
     """Return the plan's entry about a group or one of its axes, under the name of the group or of a value that the group computes."""
-    if all(entry.key != key for entry in plan.entries):
+    if key not in [entry.key for entry in plan.entries]:
         return None
     also = _known_as(name, group, axis)
     if axis is None:

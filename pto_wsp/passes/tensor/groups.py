@@ -95,15 +95,15 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
     puts = [statement for statement in statements if isinstance(statement, Put) and statement.target.array.id not in inside]
     results = [*map(axes.of_array, outputs), *map(axes.of_written, puts),
                *(axes.of_view(statement.value) for statement in statements if isinstance(statement, Show))]
-    free = {axis for axis in axes.every if not axes.roles(axis) & {AxisRole.SUMMED, AxisRole.WHOLE}}
+    free = {axis for axis in axes.every if not axes.roles(axis)}
     if not results:
         results = [axes.of_array(defined[one]) for one in list(values)[-1:]]
     largest = max(results, key=len, default=())
     tiled = tuple(dict.fromkeys(axis for axis in largest if axis is not None and axis in free
                                 and all(axis in result for result in results)))
     again = any(match_of(name, defined[one].name) >= 0 for name in facts.again for one in values)
-    for statement in statements:
-        if isinstance(statement, Apply) and not all(set(tiled).issubset(axes.of_array(array)) for array in statement.results):
+    for statement in statements if tiled else ():
+        if isinstance(statement, Apply) and any([not set(axes.of_array(array)).issuperset(tiled) for array in statement.results]):
             along = _computed_again_along(axes, statement, tiled, outputs, again)
             tiled = tuple([axis for axis in tiled if axis not in along])
     if all(isinstance(statement, Show) and len(statement.value.shape) <= 2 for statement in statements):
@@ -120,7 +120,8 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
 
 def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:
     """Return the largest number that an axis may be; None where nothing says so."""
-    return ExtentLimits(bounds).of(axes.extent(axis))
+    extent = axes.extent(axis)
+    return int(extent.value) if isinstance(extent, Const) else ExtentLimits(bounds).of(extent)
 
 
 def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
