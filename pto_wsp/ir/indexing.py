@@ -13,6 +13,7 @@ import numpy as np
 
 from pto_wsp.errors import ArgumentKindError, ViewBoundsError, ViewIndexError
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.extents import simplified
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Counted, as_scalar, has_scalar
@@ -122,11 +123,11 @@ def reshape(view: View, shape: Sequence[object]) -> View:
     Raises: T302 for dimensions that are not contiguous with known extents, and for a shape of another number of elements.
     """
     dims = place_of(view).dims
-    old = [declared(dim.extent) for dim in dims]
+    old = [simplified(declared(dim.extent)) for dim in dims]
     new = [None if whole_number(entry) == -1 else _whole_scalar(entry) for entry in shape]
     if any(node is None for node, entry in zip(new, shape, strict=True) if whole_number(entry) != -1):
         raise ViewIndexError("reshape takes whole numbers", here(), found=repr(tuple(shape)))
-    new = [None if node is None else declared(node) for node in new]
+    new = [None if node is None else simplified(declared(node)) for node in new]
     filled = _filled(view, old, new, shape)
     groups = _groups(old, filled)
     changed = [group for group in groups if group[1] - group[0] != 1 or group[3] - group[2] != 1 or old[group[0]] != filled[group[2]]]

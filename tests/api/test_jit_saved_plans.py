@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, PtoError, Tensor, TilePlan, jit
+from pto_wsp import DType, Injective, InOut, PtoError, Scalar, Tensor, TilePlan, jit, tt
 
-F32 = DType.F32
+F32, I32 = DType.F32, DType.I32
 
 
 @jit
@@ -45,6 +45,26 @@ def test_a_saved_plan_is_followed_where_the_compiler_would_choose_otherwise(tmp_
     followed = saved(apart, tmp_path / "plan.json")
     module = rmsnorm_linear.lower(followed).source()
     assert module == rmsnorm_linear.lower(apart).source() != rmsnorm_linear.lower(default).source()
+
+
+def test_a_plan_with_a_kernel_for_each_part_of_a_result_is_followed(tmp_path: Path) -> None:
+    @jit
+    def rope(q: Tensor["t", 4, 16, F32], k: Tensor["t", 2, 16, F32], position: Tensor["t", I32], slots: Injective[Tensor["t", I32]],
+             cache: InOut[Tensor["c", 2, 16, F32]], ntk: Scalar[F32]):
+        base = np.log(10000.0 * np.power(tt.full((1, 8), 1.0) * ntk, 16 / 14))
+        angle = tt.cast(position, F32)[:, None] * np.exp(base * (tt.cast(tt.arange(8), F32) * -0.125)[None])
+        c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
+
+        def turned(x: Any) -> Any:
+            a, b = np.split(x, 2, axis=-1)
+            return np.concatenate([a * c - b * s, b * c + a * s], axis=-1)
+
+        cache[slots] = turned(k)
+        return turned(q)
+
+    plan = rope.plan()
+    loaded = TilePlan.load(plan.save(tmp_path / "plan.json"))
+    assert rope.lower(loaded).source() == rope.lower(plan).source()
 
 
 def test_an_entry_of_a_value_that_is_gone_is_named_with_the_nearest(tmp_path: Path) -> None:

@@ -355,12 +355,12 @@ def _grouped(taken: list[DimSlice], kept: list[int], own: tuple[Scalar, ...], re
         left = [at for at in range(len(taken)) if at not in set(_between(kept[1:])) - {kept[1]}]
         dims = tuple(columns if at == kept[1] else taken[at] for at in left)
         return tuple(one.whole for one in dims), dims, (left.index(kept[0]), left.index(kept[1])), 0
+    if reshaped is not None and not may_be_given(reshaped, own):
+        return _grouped_in_memory(taken, kept, own)
     if len(kept) == 1 and taken[kept[0]].is_open and kept[0] < len(taken) - 1:
         return reshaped, tuple(taken), (kept[0], len(taken) - 1), 0          # one of the columns
     if len(kept) == 1 and kept[0] + 1 < len(taken) and taken[kept[0] + 1].whole == Const(1):
         return reshaped, tuple(taken), (kept[0], kept[0] + 1), int(taken[kept[0]].size > 1)      # a column
-    if reshaped is not None and not may_be_given(reshaped, own):
-        return _grouped_in_memory(taken, kept, own)
     if len(kept) <= 2:
         return reshaped, tuple(taken), tuple(kept), sum(1 for at in kept[:-1] if taken[at].size > 1)
     for split in range(len(kept) - 1, 0, -1):

@@ -19,6 +19,7 @@ from pto_wsp.ir.tensor_function import (
     Item,
     Make,
     Put,
+    Refold,
     Show,
     Statement,
     TileCut,
@@ -183,18 +184,22 @@ def _views_of(statements: Sequence[Statement], inside: frozenset[int]) -> Iterat
 
 
 def _takes_columns(view: ArrayView) -> bool:
-    """Tell whether a view takes a part of the last axis of its array."""
-    last = view.array.rank - 1
+    """Tell whether a view takes a part of the last axis of its array; of a reshape, of the last axis that this has."""
+    dims = list(range(view.array.rank))
+    last = len(dims) - 1
     for step in view.steps:
         match step:
-            case Pick(dim) | Cut(dim) | TileCut(dim) if dim == last:
+            case Pick(dim) | Cut(dim) | TileCut(dim) if dims[dim] == last:
                 return True
-            case Pick():
-                last -= 1
+            case Pick(dim):
+                del dims[dim]
             case Insert(dim):
-                last += dim <= last
+                dims.insert(dim, -1)
             case Permute(order):
-                last = order.index(last)
+                dims = [dims[k] for k in order]
+            case Refold(shape):
+                dims = list(range(len(shape)))
+                last = len(dims) - 1
             case _:
                 pass
     return False

@@ -136,7 +136,12 @@ class _Partition:
         self._followed = _chosen_groups(plan) if follow else {}
         self._by_hand = replace(plan, entries=tuple(entry for entry in plan.entries if entry.by_hand))
         self._apart: dict[str, Sequence[Item]] = {}      # of the body at hand: statements that could not join their group at once
-        self._n_puts = Counter(one.target.array.id for one in statements_of(function.body.items) if isinstance(one, Put))
+        self._n_puts: Counter[int] = Counter()
+        self._turns: dict[int, int] = {}      # of writes, by Python id: how many earlier ones write the same array
+        for one in statements_of(function.body.items):
+            if isinstance(one, Put):
+                self._turns[id(one)] = self._n_puts[one.target.array.id]
+                self._n_puts[one.target.array.id] += 1
 
     def divided(self, body: Body) -> Body:
         """Return a body with groups; those of the bodies inside included."""
@@ -400,9 +405,11 @@ class _Partition:
     def _asked_by_name(self, statement: Statement) -> str:
         """Return the group that names what a statement makes: `x#2` by its whole name, else by `x`, which is every value of that name."""
         names = [array.name for array in named_by(statement)]
-        for group, values in self._followed.items():
-            if any(name in values for name in names):
-                return group
+        followed = [group for group, values in self._followed.items() if any(name in values for name in names)]
+        if isinstance(statement, Put) and len(followed) > 1:      # a kernel for each write, in the order of the writes
+            return followed[self._turns[id(statement)]] if len(followed) == self._n_puts[statement.target.array.id] else ""
+        if followed:
+            return followed[0]
         for wanted in (names, [name.partition("#")[0] for name in names]):
             for group, values in self._asked.items():
                 if any(name in values for name in wanted):

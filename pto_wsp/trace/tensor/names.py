@@ -107,6 +107,8 @@ def _target(code: CodeType, offset: int) -> StatementTarget:
     """Follow the value of the instruction at an offset on Python's stack, until something stores it, or what is computed of it."""
     listed, offsets = _instructions(code)
     position = bisect_right(offsets, offset)
+    if listed[position - 1].opname == "PRECALL":       # Python 3.11 runs a function of C there, once it is called often, and CALL never
+        position += 1
     direct, above, place = True, 0, -1          # `above`: how many values lie on it; `place`: its place in the tuple that it went into
     for index in range(position, min(position + _FARTHEST, len(listed))):
         each = listed[index]

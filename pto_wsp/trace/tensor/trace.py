@@ -341,6 +341,8 @@ class TensorTrace(ABC):
                 return self.is_at_most(simplified(s.binary(op, self._most(lhs) or lhs, Const(more))), b)
             case s.Binary(Op.MUL, s.Binary(Op.FLOORDIV, top, Const(by)), Const(times)) if 0 < times <= by and self.is_natural(top):
                 return self.is_at_most(top, b)
+            case s.Binary(Op.FLOORDIV, top, Const(by)) if by > 0 and self.is_natural(top) and self.is_at_most(top, b):
+                return True
             case s.Binary(Op.MUL, Var(), Const()) if self._most(a) is not None:
                 return self.is_at_most(self._most(a) or a, b)
         left = simplified(s.sub(b, a))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Tensor, jit
+from pto_wsp import DType, Tensor, jit, tt
 
 F32 = DType.F32
 
@@ -25,8 +25,37 @@ def joined(x: Tensor["a", "b", F32]):  # type: ignore[valid-type, no-untyped-def
     return np.sum((x * 2).reshape(-1, 1), axis=-1)
 
 
+def columns(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    sums = np.sum(x.reshape(x.shape[0] * 2, 4), axis=-1, keepdims=True).reshape(x.shape[0], 2, 1)
+    out = tt.empty(sums.shape)
+    for i in tt.each(x.shape[0]):
+        out[i] = sums[i] * 2
+    return out
+
+
+def second_halves(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    half = x.shape[0] // 2
+    second = x[half:half * 2]      # its extent is t // 2 * 2 - t // 2
+    return x[:half] - second / np.std(second.reshape(half, 2, 4), axis=(1, 2))[:, None]
+
+
 @pytest.mark.parametrize(("body", "meaning"), [
+    (columns, lambda x: x.reshape(-1, 2, 4).sum(-1, keepdims=True) * 2),
+    (second_halves, lambda x: x[:18] - x[18:36] / x[18:36].std(1)[:, None]),
     (flat, lambda x: np.exp(x.reshape(-1))), (halves, lambda x: x.reshape(-1, 4) + 1), (joined, lambda x: (x * 2).reshape(-1))])
 def test_a_reshape_that_joins_symbols_gives_the_numbers_of_numpy(body: Callable[..., Any], meaning: Callable[..., Any]) -> None:
     x = np.random.default_rng(0).standard_normal((37, 8), np.float32)
     np.testing.assert_allclose(jit(body).using(target="interp")(x), meaning(x), rtol=1e-5)
+
+
+def test_a_reshape_of_blocks_that_is_turned_is_planned_for_each_target() -> None:
+    @jit
+    def chosen(q: Tensor["t", 16, F32], k: Tensor[8, 4, 16, F32]):  # type: ignore[valid-type, no-untyped-def]
+        _, best = tt.topk(q @ np.mean(k, axis=1).T, 2)
+        out = tt.empty((q.shape[0], 8))
+        for i in tt.each(q.shape[0]):
+            out[i] = (q[i:i + 1] @ k[best[i]].reshape(8, 16).T)[0]
+        return out
+
+    for target in ("cpu_sim", "ascend_npu", "pto"):
+        chosen.plan(arch="ascend_910b", target=target)

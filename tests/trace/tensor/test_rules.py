@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, Injective, InOut, Monotone, PtoError, Scalar, Tensor, jit, tt
+from pto_wsp.ir import flow
 
 F16, F32, BF16, I8, I32, I64, BOOL = DType.F16, DType.F32, DType.BF16, DType.I8, DType.I32, DType.I64, DType.BOOL
 RNG = np.random.default_rng(3)
@@ -120,6 +121,18 @@ def test_a_symbol_never_broadcasts_even_when_it_is_1() -> None:
         return x + y
 
     assert refused(f.reference, np.ones(1, np.float32), np.ones(3, np.float32)).code == "J201"
+
+
+def test_names_do_not_depend_on_how_often_a_body_was_traced() -> None:
+    def body(x: Tensor["t", 4, F32]):
+        y = abs(x)
+        z = sum((y, y * 2))
+        return z + 1
+
+    def names() -> list[str]:
+        return [array.name for item in flow.leaves(jit(body).trace().body) for array in item.defines]
+
+    assert [names() for _ in range(12)] == [["y", "z.mul", "z", "z#2", "out"]] * 12      # Python makes calls faster from the eighth on
 
 
 # -- views and state ---------------------------------------------------------------------------------------------------
