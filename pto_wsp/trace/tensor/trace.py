@@ -507,7 +507,7 @@ class TensorTrace(ABC):
         dtype = shared[0].dtype if shared else self._dtype_of_numbers(where, values[1:])
         if any(each.dtype is not dtype for each in shared):
             raise MixedDTypeError(f"{where}: operands of different dtypes", here(), expected="one dtype",
-                                  found=" and ".join(map(repr, shared)), help=f"convert one of them: x.astype({dtype!r})")
+                                  found=" and ".join(map(repr, shared)), help=_converted(shared))
         if dtype not in entry.dtypes:
             self._refuse_dtype(where, shared[0] if shared else tensors[0], entry.dtypes, entry.hint)
         ready: list[object] = []
@@ -586,7 +586,7 @@ class TensorTrace(ABC):
         left, right = (self._of_dtypes(where, each, find(matmul.name).dtypes, "") for each in (a, b))
         if left.dtype is not right.dtype:
             raise MixedDTypeError(f"{where}: operands of different dtypes", here(), expected="one dtype",
-                                  found=f"{left!r} and {right!r}", help=f"convert one of them: x.astype({left.dtype!r})")
+                                  found=f"{left!r} and {right!r}", help=_converted((left, right)))
         if not left.rank or not right.rank:
             raise TensorRankError(f"{where} takes tensors of one dimension or more", here(), found=f"{left!r} and {right!r}")
         drops = [*([-2] if left.rank == 1 else []), *([-1] if right.rank == 1 else [])]
@@ -710,6 +710,13 @@ def _word(op: str) -> str:
     """Return how a value inside an expression is called after its op: `mean` of rowmean and colmean."""
     entry = TABLE.get(op)
     return op[3:] if isinstance(entry, RowReduce | ColReduce) else op.strip("_")
+
+
+def _converted(operands: Sequence[TensorValue]) -> str:
+    """Return the help for operands of different dtypes: the first operand that has another than the first of all, in the dtype of that."""
+    dtype = operands[0].dtype
+    other = next(each.name for each in operands if each.dtype is not dtype)
+    return f"convert one of them: {other if other.isidentifier() else 'x'}.astype({dtype!r})"
 
 
 def _has_shape(value: object) -> bool:

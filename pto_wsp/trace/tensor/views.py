@@ -144,7 +144,8 @@ def _part(trace: TensorTrace, value: TensorValue, item: Item) -> PartOfTensor:
         elif is_table(each):
             table, table_dim = _table(trace, each), dim
             if table.dtype.is_bool and (width != value.rank or table.rank != value.rank):
-                raise TensorIndexError("a mask has the shape of the tensor", here(), expected=repr(value), found=repr(table))
+                raise TensorIndexError("a mask has the shape of the tensor", here(), expected=repr(value), found=repr(table),
+                                       help="np.where(mask, x, 0) keeps the shape; x[tt.rows_of(table, n)[e]] has the rows that chose e")
             dim += 1
             places.append("t")
         else:

@@ -20,4 +20,4 @@ def mistake() -> None:
 #      |                ^^^^^
 #    = expected: one dtype
 #    = found:    <x: Tensor[t, 64, f32]> and <n: Tensor[t, 64, i32]>
-#    = help:     convert one of them: x.astype(DType.F32)
+#    = help:     convert one of them: n.astype(DType.F32)
