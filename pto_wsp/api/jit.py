@@ -171,15 +171,15 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
              until: str | None = None, **kwargs: Any) -> Any:
         """Return the `TilePlan` of the function: every choice that was made, each with its reason; `print` shows it.
 
-        Arguments are as for `trace`. `sizes`: the numbers that symbols are planned for, 1024 where nothing is said. `until`: the name of a
-        pass; then the function and its plan behind that pass are returned.
+        Arguments are as for `trace`. `sizes`: the numbers that symbols are planned for; where nothing is said 1024, or a smaller bound that
+        `tt.assume` promises. `until`: the name of a pass; then the function and its plan behind that pass are returned.
         Raises: J2xx and J3xx for a function that cannot be cut, C104, C114, C115 for a target, pass or arch that there is none of.
         """
         target = self.options.using(target=target).target
         bound, traced = self._traced(args, kwargs)
         lowering = doors.late_module("pto_wsp.api.tensors.lowering")
         machine = self._known.arch_of(None, target) if arch is None else arch_of(arch)
-        known = _sizes(sizes, traced.function)
+        known = lowering.planned_sizes(traced.function, _sizes(sizes, traced.function))
         function, ranks = lowering.placed(traced.function, bound, self.options.mesh)
         if until is not None:
             empty = lowering.empty_plan(function, machine, target, known)
@@ -200,7 +200,7 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
         lowering = doors.late_module("pto_wsp.api.tensors.lowering")
         arch = self._known.arch_of(plan)
         target = self.options.target if plan is None else plan.target
-        sizes = {} if plan is None else dict(plan.sizes)
+        sizes = lowering.planned_sizes(traced.function, {} if plan is None else dict(plan.sizes))
         function, ranks = lowering.placed(traced.function, bound, self.options.mesh)
         context = lowering.context_of(arch, target, sizes, ranks)
         if passes is None:

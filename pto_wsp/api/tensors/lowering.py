@@ -38,6 +38,7 @@ from pto_wsp.passes.tensor.effects import named_by
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.group_costs import axis_names
+from pto_wsp.passes.tensor.partition import bounds_of_symbols
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
 from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards
 from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
@@ -113,7 +114,7 @@ def plan_of(function: TensorFunction, given: TilePlan | None, arch: Arch, target
     `ranks`: of a function that was placed on a mesh.
     Raises: J302 to J304, J306 for a plan that does not fit the function.
     """
-    sizes = sizes if ranks is None else {**sizes, **ranks.sizes}
+    sizes = planned_sizes(function, sizes if ranks is None else {**sizes, **ranks.sizes})
     context = context_of(arch, target, sizes, ranks)
     if given is not None and (carried := _planning_of(given, function, context)) is not None:
         return replace(carried.planned, plan=given)
@@ -163,9 +164,14 @@ def check_passes(function: TensorFunction, plan: TilePlan | None, arch: Arch, ta
 
     Raises: InternalError naming the pass that changed what is computed; what the passes raise.
     """
-    sizes = {} if plan is None else dict(plan.sizes)
+    sizes = planned_sizes(function, {} if plan is None else dict(plan.sizes))
     used = empty_plan(function, arch, target, sizes) if plan is None else plan
     check_tensor_passes(PlannedFunction(function, replace(used, planner=None)), context_of(arch, target, sizes), arrays, numbers)
+
+
+def planned_sizes(function: TensorFunction, given: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the sizes that symbols are planned for, beside the usual size: the given ones, and promised bounds that are smaller."""
+    return {**{name: most for name, most in bounds_of_symbols(function).items() if most < USUAL_SIZE}, **given}
 
 
 def empty_plan(function: TensorFunction, arch: Arch, target: str, sizes: Mapping[str, int]) -> TilePlan:

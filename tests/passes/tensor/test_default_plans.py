@@ -338,3 +338,16 @@ def test_a_row_is_one_kernel_behind_a_product_that_several_tasks_compute() -> No
 
     product, row = chances.plan(arch="ascend_910b").costs
     assert (product.n_tasks, row.n_tasks, row.ops) == (8, 1, ("rowmax", "sub", "exp", "rowsum", "div"))
+
+
+@pytest.mark.parametrize(("most", "size"), [(16, 16), (1024, 1024), (5000, 1024)])
+def test_a_symbol_is_planned_for_a_promised_bound_that_is_smaller_than_the_usual_size(most: int, size: int) -> None:
+    @jit
+    def longest(x: Tensor["b", 50, F32]):
+        tt.assume(x.shape[0] <= most)
+        return np.max(x.reshape(-1, 5), axis=-1)
+
+    assert longest.plan(arch="ascend_910b").sizes == (("b", size),)
+    assert longest.plan(arch="ascend_910b", sizes={"b": 12}).sizes == (("b", 12),)
+    cycles = [sum(cost.cycles for cost in longest.plan(arch="ascend_910b", sizes=sizes).costs) for sizes in (None, {"b": size})]
+    assert cycles[0] == cycles[1]
