@@ -22,7 +22,7 @@ from types import CodeType, FrameType, UnionType
 
 import numpy as np
 
-from pto_wsp.errors import CarriedValueError
+from pto_wsp.errors import CarriedValueError, SymbolicControlError
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
@@ -137,6 +137,11 @@ def target_of(frame: FrameType) -> AssignTarget:
 
 # -- leaving a `with` body ---------------------------------------------------------------------------------------------
 _PASSED_OVER = frozenset({"NOP", "CACHE", "POP_TOP", "POP_EXCEPT", "EXTENDED_ARG", "NOT_TAKEN"})
+
+
+def left_early_error(what: str, span: Span, help: str) -> SymbolicControlError:
+    """Return the error for a body that break, continue or return leaves."""
+    return SymbolicControlError(what, span, expected="a body that runs to its end", found="break, continue or return", help=help)
 
 
 def left_early(frame: FrameType, entered_at: int) -> bool:

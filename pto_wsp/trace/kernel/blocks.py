@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import field
 from typing import NoReturn
 
-from pto_wsp.errors import BufferMisuseError, DepthError, SymbolicControlError, unreachable
+from pto_wsp.errors import BufferMisuseError, DepthError, unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.kernel_walk import walk
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.source import Span, here
 from pto_wsp.trace.branch import AwaitedWiths
+from pto_wsp.trace.bytecode import left_early_error
 from pto_wsp.values import dataclass
 
 MOST_NESTED = 64     # nested loops and branches: every traversal of a body recurses
@@ -159,13 +160,11 @@ class Blocks:
         """Raise K103 for the innermost body, which was left early."""
         match self.innermost.opener:
             case k.For(var) as loop:
-                raise SymbolicControlError(f"the loop over `{var.name}` was left by break or return", loop.span,
-                                           expected="a body that runs to its end", found="break, continue or return",
+                raise left_early_error(f"the loop over `{var.name}` was left by break or return", loop.span,
                                            help="the body is traced once, for all iterations: bound the loop, pto.range(n), or "
                                                 "choose elements with pto.where(mask, a, b)")
             case k.If(condition) as branch:
-                raise SymbolicControlError(f"the branch on `{print_scalar(condition)}` was left early", branch.span,
-                                           expected="a body that runs to its end", found="break, continue or return",
+                raise left_early_error(f"the branch on `{print_scalar(condition)}` was left early", branch.span,
                                            help="both sides are traced, so break, continue, return and exceptions have no meaning "
                                                 "in them; put what is not to run into `with pto.otherwise():`")
             case None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import field
 from typing import NoReturn, TypeAlias
 
-from pto_wsp.errors import DepthError, SymbolicControlError
+from pto_wsp.errors import DepthError
 from pto_wsp.ir import flow
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.scalar import Scalar, Var
 from pto_wsp.source import Span, here
 from pto_wsp.trace.branch import AwaitedWiths
+from pto_wsp.trace.bytecode import left_early_error
 from pto_wsp.trace.tensor.value import Storage, TakenCopy
 from pto_wsp.values import dataclass
 
@@ -157,7 +158,6 @@ def refuse_exit() -> NoReturn:
 
     Raises: K103.
     """
-    raise SymbolicControlError("a traced body is left by break, continue or return", here(),
-                               expected="a body that runs to its end", found="break, continue or return",
+    raise left_early_error("a traced body is left by break, continue or return", here(),
                                help="the body is traced once, for all iterations: put what may not "
                                "run under `with tt.when(c):`")

@@ -33,7 +33,16 @@ from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tensor import TensorView
 from pto_wsp.source import Span, here, span_of, user_frame
-from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, left_early, loop_names, takes_apart_otherwise
+from pto_wsp.trace.bytecode import (
+    NUMBERS,
+    LoopCarried,
+    carried_variable,
+    held_by_names,
+    left_early,
+    left_early_error,
+    loop_names,
+    takes_apart_otherwise,
+)
 from pto_wsp.trace.workload.pipelines import PipeScope, pipe
 from pto_wsp.trace.workload.trace import TraceScope, WorkloadTrace, current_trace
 from pto_wsp.values import dataclass
@@ -107,8 +116,7 @@ class WorkloadBranch:
         frame, opened = user_frame(), self._opened[-1]
         if left_early(frame, opened.entered_at):
             self.abandon()
-            raise SymbolicControlError(f"the body of `{self!r}` is left early", here(),
-                                       expected="a body that runs to its end", found="break, continue or return",
+            raise left_early_error(f"the body of `{self!r}` is left early", here(),
                                        help="every body is traced once and stands for all iterations, so break, continue and return have "
                                             "no meaning in it; put what is not to run into `with P.otherwise():`")
         self.close()

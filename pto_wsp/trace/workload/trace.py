@@ -36,7 +36,7 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tensor import Tensor, live_tensor, watch_tensors
 from pto_wsp.source import Span, here, is_internal, user_frame
 from pto_wsp.trace.branch import AwaitedWiths
-from pto_wsp.trace.bytecode import assigned_name, left_early
+from pto_wsp.trace.bytecode import assigned_name, left_early, left_early_error
 from pto_wsp.values import dataclass
 
 Node = TypeVar("Node")
@@ -208,8 +208,7 @@ class WorkloadTrace:
         Raises: K103 if a loop of this trace was left by break or return.
         """
         if self.abandoned is not None:
-            raise SymbolicControlError("a workload's loop is left early", self.abandoned,
-                                       expected="a body that runs to its end", found="break, continue or return",
+            raise left_early_error("a workload's loop is left early", self.abandoned,
                                        help="the body is traced once and stands for all iterations, so break and return have "
                                             "no meaning in it; bound the loop instead: P(n)")
 
@@ -317,8 +316,7 @@ def refuse_left_early(body: str, stands_for: str, entered_at: int) -> None:
     Raises: K103.
     """
     if left_early(user_frame(), entered_at):
-        raise SymbolicControlError(f"the body of {body} is left early", here(),
-                                   expected="a body that runs to its end", found="break, continue or return",
+        raise left_early_error(f"the body of {body} is left early", here(),
                                    help=f"it is traced once{stands_for}, so break and return have no meaning in it")
 
 
