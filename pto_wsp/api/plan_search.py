@@ -121,7 +121,7 @@ def _simulator(function: JitFunction[Any], arrays: tuple[object, ...], arch: Arc
 
 def wall_seconds(function: JitFunction[Any], arrays: tuple[object, ...], plans: Sequence[TilePlan], threads: int | None = None,
                  ) -> Sequence[float]:
-    """Return the least seconds of a run with each plan on this machine, on copies of the arrays, in turns; infinite for a refused one.
+    """Return the least seconds of a run with each plan on this machine, on copies of the arrays, in turns; infinite for a refused plan.
 
     `threads`: None for all cores. The time of one thread is its processor's.
     Raises: what the first plan is refused for.
@@ -208,7 +208,7 @@ def _changed(plan: TilePlan, change: Mapping[str, Mapping[str, object]]) -> Iter
 
 
 def _other_values(plan: TilePlan, tunables: Mapping[str, Tunable]) -> Iterator[dict[str, object]]:
-    """Yield the values of Tunable parameters that differ from a plan's: all together if they are few, else those with one difference."""
+    """Yield other values of the Tunable parameters: all combinations if there are few, else one changed value at a time."""
     has = {name: tunable.default for name, tunable in tunables.items()} | {
         entry.name: entry.first for entry in plan.entries if entry.key == "tunables"}
     is_small = math.prod(len(tunable.values) for tunable in tunables.values()) <= _FEW_VALUES

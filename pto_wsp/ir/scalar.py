@@ -234,7 +234,7 @@ class StrideOf:
 
 
 class _OfNode(Derived):
-    """What follows from the fields of a node with operands: its hash, its dtype, and the ids of the arrays of which it reads an element.
+    """Base of nodes with operands: keeps the node's hash, its dtype, and the ids of the arrays whose elements the node reads.
 
     Expressions share parts, and each part is looked at once.
     """

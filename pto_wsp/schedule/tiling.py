@@ -64,7 +64,7 @@ class Planner:
     planned_names: Callable[[], FunctionNames] | None = None
 
     def checked(self, entries: Iterable[PlanEntry], plan: TilePlan) -> tuple[PlanEntry, ...]:
-        """Return entries by hand for a plan in one spelling. A name that no value has yet may be of one that planning makes.
+        """Return entries by hand for a plan in one spelling. An unknown name may be the name of a value that planning makes.
 
         Raises: as `checked_entries`.
         """

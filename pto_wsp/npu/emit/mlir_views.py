@@ -201,7 +201,7 @@ class _Views:
         raise self._refused(f"tile `{self.tiles[tile].name}`", span, f"it sees a part of tile `{self.tiles[first].name}`")
 
     def _made_to_hold(self, wanted: int, now: dict[int, frozenset[int]], span: Span) -> list[tp.Step] | None:
-        """Return the reshapes after which a whole tile holds its buffer's contents, and record that it does; None where none do."""
+        """Return the reshapes after which a whole tile holds its buffer's contents, and note the tile in `now`; None if there are none."""
         buffer = self.tiles[wanted].buffer
         for source in sorted(other for other in now[buffer] if other >= 0):
             if self._same_bytes(wanted, source):
@@ -227,7 +227,7 @@ class _Views:
 
 
 def _in_both(one: frozenset[int], other: frozenset[int]) -> frozenset[int]:
-    """Return what holds the contents of a buffer behind either of two paths: a tile that does, does also except for what others wrote."""
+    """Return what holds a buffer's contents behind both of two paths. A tile that holds all also holds all but other tiles' writes."""
     common = frozenset((*one, *(~tile for tile in one if tile >= 0))) & frozenset((*other, *(~tile for tile in other if tile >= 0)))
     return frozenset(tile for tile in common if tile >= 0 or ~tile not in common)
 

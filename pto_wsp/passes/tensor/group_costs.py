@@ -118,7 +118,7 @@ def _results_of(group: KernelGroup) -> list[tuple[Array, Sequence[Dim | None]]]:
 
 
 def _along_array(view: ArrayView, axes: Sequence[Dim | None]) -> Sequence[Dim | None]:
-    """Return the axes of the dimensions of an array, of which those of a view are known; None where the view says nothing about one."""
+    """Return the axis of each dimension of an array, from the axes of a view of the array; None for dimensions the view lacks."""
     dims: list[int | None] = list(range(view.array.rank))
     for step in view.steps:
         match step:
@@ -170,7 +170,7 @@ class DescribedGroup:
 
 
 def _may_say_rows(plan: TilePlan, name: str, group: KernelGroup, axes: Sequence[Dim]) -> bool:
-    """Tell whether `flat` can say which of the axes are rows of a tile: it names one of them, and `tiles` by hand leaves one open."""
+    """Tell whether `flat` can choose the rows of a tile: `flat` names one of the axes, and `tiles` by hand leaves one of the axes open."""
     names = {axis_names(group)[axis] for axis in axes}
     said = any(entry.key == "flat" and isinstance(entry.first, tuple) and names & set(map(str, entry.first)) for entry in plan.entries)
     return said and any((tile := said_of(plan, "tiles", name, group, axis)) is None or not tile.by_hand for axis in axes)

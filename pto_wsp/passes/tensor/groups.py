@@ -184,7 +184,7 @@ def _views_of(statements: Sequence[Statement], inside: frozenset[int]) -> Iterat
 
 
 def _takes_columns(view: ArrayView) -> bool:
-    """Tell whether a view takes a part of the last axis of its array; of a reshape, of the last axis that this has."""
+    """Tell whether a view takes a part of the last axis of its array, or of the last axis of a reshape of the array."""
     dims = list(range(view.array.rank))
     last = len(dims) - 1
     for step in view.steps:

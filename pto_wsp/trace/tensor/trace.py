@@ -713,7 +713,7 @@ def _word(op: str) -> str:
 
 
 def _converted(operands: Sequence[TensorValue]) -> str:
-    """Return the help for operands of different dtypes: the first operand that has another than the first of all, in the dtype of that."""
+    """Return the help for operands of different dtypes: convert the first operand whose dtype is not the dtype of operand 0."""
     dtype = operands[0].dtype
     other = next(each.name for each in operands if each.dtype is not dtype)
     return f"convert one of them: {other if other.isidentifier() else 'x'}.astype({dtype!r})"
