@@ -53,6 +53,7 @@ class _Library:
     writable: bool
 
 
+_TORCH_CLASSES = frozenset({("torch", "Tensor"), ("torch.nn.parameter", "Parameter")})
 _JAX = _Library("jax.device_get(x)", writable=False)
 _LIBRARIES: Mapping[str, _Library] = MappingProxyType({
     "torch": _Library("x.cpu()", writable=True), "jax": _JAX, "jaxlib": _JAX, "cupy": _Library("cupy.asnumpy(x)", writable=True),
@@ -131,9 +132,9 @@ def capsule_of(array: Array, dtype: DType, options: Mapping[str, object]) -> obj
 
 
 def is_plain_torch(value: object) -> bool:
-    """Tell whether a value is a tensor of PyTorch's own class: classes derived from it may mean something else."""
+    """Tell whether a value is a tensor of PyTorch's own class, or a parameter of a module: other classes may mean something else."""
     kind = type(value)
-    return kind.__module__ == "torch" and kind.__qualname__ == "Tensor"
+    return (kind.__module__, kind.__qualname__) in _TORCH_CLASSES
 
 
 def _of_torch(tensor: Any) -> Array:
@@ -143,6 +144,8 @@ def _of_torch(tensor: Any) -> Array:
     dtype that NumPy does not have and no DType is.
     """
     foreign = _foreign_of_torch(tensor.dtype)
+    if foreign is not None and tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise RuntimeError("the view as integers would hide the graph of gradients from numpy()")
     array: Array = tensor.numpy() if foreign is None else tensor.view(foreign[0]).numpy().view(foreign[1])
     return array
 
@@ -349,7 +352,8 @@ def _torch_problem(tensor: Any) -> NotTaken | None:
     A tensor with the negative bit is handed out as if the bit were not set, so its numbers would have the wrong sign.
     """
     if getattr(tensor, "requires_grad", False) is True:
-        return NotTaken("a tensor that requires gradients", kind_of(tensor), "a tensor outside of any graph of gradients", "x.detach()")
+        return NotTaken("a tensor that requires gradients", kind_of(tensor), "a tensor outside of any graph of gradients",
+                        "x.detach(), or torch.no_grad() around the call")
     layout = str(getattr(tensor, "layout", "torch.strided"))
     if layout != "torch.strided":
         return NotTaken("a tensor without strides", f"{kind_of(tensor)} of {layout}", "a dense tensor: torch.strided", "x.to_dense()")

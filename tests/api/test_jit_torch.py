@@ -56,8 +56,8 @@ def test_tensors_are_written_in_place() -> None:
 
 
 @pytest.mark.parametrize(("make", "text", "help"), [
-    (lambda: torch.rand(5, 8).requires_grad_(), "requires gradients", "x.detach()"),
-    (lambda: torch.nn.Parameter(torch.rand(5, 8)), "requires gradients", "x.detach()"),
+    (lambda: torch.rand(5, 8).requires_grad_(), "requires gradients", "x.detach(), or torch.no_grad() around the call"),
+    (lambda: torch.nn.Parameter(torch.rand(5, 8)), "requires gradients", "x.detach(), or torch.no_grad() around the call"),
     (lambda: torch.rand(5, 8, device="meta"), "another device", "copy it to the host first: x.cpu()"),
     (lambda: torch.rand(5, 8).to_sparse(), "without strides", "x.to_dense()"),
     (lambda: torch.rand(5, 8, dtype=torch.complex64).conj().imag.expand(5, 8), "other numbers", "x.resolve_neg()"),
@@ -80,6 +80,16 @@ def test_an_operator_may_write_in_place() -> None:
     op = added.as_torch_op("pto_wsp_tests::added")
     state, x = torch.zeros(5, 8), torch.rand(5, 8)
     assert op(state, x) is None and torch.equal(state, x)
+
+
+def test_an_operator_is_defined_anew_as_when_a_cell_runs_again() -> None:
+    @jit(target="interp")
+    def negated(x: Tensor["t", 8, F32]):
+        return -x
+
+    x, first = torch.rand(5, 8), shifted.as_torch_op("pto_wsp_tests::again")
+    again = negated.as_torch_op("pto_wsp_tests::again")
+    assert torch.equal(again(x), -x) and torch.equal(torch.ops.pto_wsp_tests.again(x), -x) and first is not again
 
 
 def test_what_is_no_operator_is_refused() -> None:
@@ -127,9 +137,26 @@ def test_an_operator_whose_extents_are_computed_infers_shapes() -> None:
     assert shapes == [(10, 8), (21,), (5, 8)] == [tuple(one.shape) for one in op(torch.rand(7, 8), torch.rand(3, 8))]
 
 
-def test_gradients_are_refused_by_the_call_and_none_flow_through_an_operator() -> None:
-    x = torch.rand(5, 8, requires_grad=True)
-    assert "detach" in str(refused(shifted, x))
-    op = shifted.as_torch_op("pto_wsp_tests::no_gradient")
+@pytest.mark.parametrize("of", [lambda x: x.requires_grad_(), torch.nn.Parameter])
+def test_gradients_are_refused_by_the_call_and_none_flow_where_torch_records_none(of: Any) -> None:
+    x = of(torch.rand(5, 8))
+    op = shifted.as_torch_op(f"pto_wsp_tests::no_gradient_of_{type(x).__name__}")
+    assert "detach" in str(refused(shifted, x)) and "no_grad" in str(refused(op, x, 1.0))
+    assert "detach" in str(refused(halves, of(x.detach().to(torch.bfloat16))))
     with torch.no_grad():
-        assert torch.equal(op(x, 1.0)[1], x * 2)
+        assert torch.equal(op(x, 1.0)[1], x * 2) and torch.equal(shifted(x)[1], x * 2)
+        assert torch.equal(halves(of(x.detach().to(torch.bfloat16))), x.to(torch.bfloat16) * 2)
+
+
+@pytest.mark.slow
+def test_no_gradient_is_lost_where_a_model_is_compiled() -> None:
+    op = shifted.as_torch_op("pto_wsp_tests::trained")
+
+    @torch.compile(backend="aot_eager")
+    def model(x: Any) -> Any:
+        return op(x, 1.0)[1].sum()
+
+    with pytest.raises(Exception, match=r"trained` has no gradient"):
+        model(torch.rand(5, 8, requires_grad=True)).backward()
+    with torch.no_grad():
+        assert model(torch.ones(5, 8, requires_grad=True)) == 80

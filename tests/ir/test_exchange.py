@@ -239,6 +239,22 @@ def _on_no_device() -> object:
     return made
 
 
+class Parameter(Torch):
+    """A stand-in for a module's parameter where PyTorch records no gradients: `numpy()` gives its memory."""
+
+    __module__ = "torch.nn.parameter"
+    requires_grad = True
+    dtype = np.dtype(F32)
+
+    def numpy(self) -> Array:
+        return self.array
+
+
+def test_a_parameter_is_taken_where_pytorch_itself_gives_its_memory() -> None:
+    given = Parameter(np.zeros(2, F32))
+    assert array_of(given) is given.array
+
+
 REFUSED = {
     "cuda": (ByDlpack(np.zeros(2, F32), CUDA), "another device", "cuda:1", "copy it to host memory first"),
     "torch on cuda": (Torch(np.zeros(2, F32), CUDA), "another device", "torch.Torch on cuda:1", "copy it to the host first: x.cpu()"),
@@ -246,7 +262,7 @@ REFUSED = {
     "a device of later": (ByDlpack(np.zeros(2, F32), (99, 0)), "another device", "device type 99:0", "host memory"),
     "meta": (_on_no_device(), "another device", "on meta", "x.cpu()"),
     "cupy": (OnCuda(), "another device", "cupy.OnCuda on a CUDA device", "cupy.asnumpy(x)"),
-    "gradients": (_torch(requires_grad=True), "requires gradients", "torch.Torch", "x.detach()"),
+    "gradients": (_torch(requires_grad=True), "requires gradients", "torch.Torch", "x.detach(), or torch.no_grad() around the call"),
     "sparse": (_torch(layout="torch.sparse_csr"), "without strides", "torch.sparse_csr", "x.to_dense()"),
     "quantized": (_torch(is_quantized=True), "quantized", "torch.Torch", "x.int_repr()"),
     "conj": (_torch(bits=("conj",)), "other numbers", "torch.Torch", "x.resolve_conj()"),

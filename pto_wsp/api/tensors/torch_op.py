@@ -34,7 +34,7 @@ class _Traceable(Protocol):
 
 
 def register(called: _Traceable, function: Callable[..., object], signature: TensorSignature, name: object) -> Any:
-    """Define and return the operator.
+    """Define and return the operator, in place of an earlier one of this name.
 
     Raises: C120 without PyTorch, J101 for a name that is none, and for parameters that an operator does not have.
     """
@@ -49,8 +49,9 @@ def register(called: _Traceable, function: Callable[..., object], signature: Ten
     n_results = len(traced.results)
     returns = "()" if n_results == 0 else "Tensor" if n_results == 1 else f"({', '.join(['Tensor'] * n_results)})"
     params = ", ".join(f"{kind} {param.name}{_default(param.default)}" for param, kind in zip(signature.params, kinds, strict=True))
-    library = torch.library.Library(name.partition("::")[0], "FRAGMENT")
-    _LIBRARIES.append(library)      # an operator goes with its library
+    if name in _LIBRARIES:
+        _LIBRARIES[name]._destroy()      # a cell of a notebook that runs again defines the operator anew
+    library = _LIBRARIES[name] = torch.library.Library(name.partition("::")[0], "FRAGMENT")
     library.define(f"{name.partition('::')[2]}({params}) -> {returns}", tags=(torch.Tag.pt2_compliant_tag,))
 
     def run(*args: Any) -> Any:
@@ -62,12 +63,22 @@ def register(called: _Traceable, function: Callable[..., object], signature: Ten
         made = [torch.empty([_extent(n, found) for n in view.shape], dtype=_torch_dtype(torch, view.dtype)) for view in traced.results]
         return None if n_results == 0 else made[0] if n_results == 1 else tuple(made)
 
+    def forward_only(*args: Any) -> Any:
+        if torch.is_grad_enabled() and any(getattr(arg, "requires_grad", False) for arg in args):
+            raise TensorSignatureError(f"operator `{name}` has no gradient, and an argument requires gradients", here(),
+                                       expected="tensors outside of any graph of gradients",
+                                       help="x.detach(), or torch.no_grad() around the call")
+        with torch._C._AutoDispatchBelowAutograd():
+            return op(*args)
+
     library.impl(name.partition("::")[2], run, "CPU")
+    library.impl(name.partition("::")[2], forward_only, "Autograd")      # else torch.compile would train with gradients that are none
     torch.library.register_fake(name, shapes, lib=library)
-    return getattr(getattr(torch.ops, name.partition("::")[0]), name.partition("::")[2])
+    op = getattr(getattr(torch.ops, name.partition("::")[0]), name.partition("::")[2])
+    return op
 
 
-_LIBRARIES: list[Any] = []
+_LIBRARIES: dict[str, Any] = {}      # by name: an operator goes with its library
 
 
 def _flat(results: Any) -> list[Any]:

@@ -39,4 +39,4 @@ def mistake() -> None:
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    = expected: a tensor outside of any graph of gradients
 #    = found:    torch.nn.Parameter
-#    = help:     x.detach()
+#    = help:     x.detach(), or torch.no_grad() around the call
