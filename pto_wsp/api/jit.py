@@ -21,7 +21,7 @@ from typing import Any, Generic, NoReturn, TypeVar, cast, overload
 from pto_wsp import doors
 from pto_wsp.api.kernel import enclosing_names
 from pto_wsp.api.tensors.arguments import ArgumentReader
-from pto_wsp.api.tensors.calls import ReadyCall
+from pto_wsp.api.tensors.calls import ReadyCall, numbers_of
 from pto_wsp.api.tensors.known import CompiledCall, KnownFunctions
 from pto_wsp.api.tensors.options import JitOptions, arch_of
 from pto_wsp.api.tensors.over_ranks import RankCall
@@ -61,6 +61,7 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
         self._tunables: Mapping[str, Tunable] = tunables_of(function)
         self._scalars = self._signature.scalars
         self._scalar_places = tuple(k for k, dtype in enumerate(self._scalars) if dtype is not None)
+        self._has_numbers_inside = self._signature.has_numbers_in_containers
         self._captured = CapturedNames(function)
         self._known = KnownFunctions(function, options, self._captured)
         self._ready: dict[object, ReadyCall | RankCall] = {}
@@ -86,7 +87,8 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
             ready = self._ready.get(key)
             if ready is None:
                 ready = self._prepare(key, values, plan)
-            return cast(Result, ready.run(reader, [values[k] for k in self._scalar_places], out))
+            numbers = self._signature.numbers(values) if self._has_numbers_inside else [values[k] for k in self._scalar_places]
+            return cast(Result, ready.run(reader, numbers, out))
         except PtoError as problem:
             for error in (problem, *problem.others):
                 error.span = error.span or here()
@@ -190,8 +192,8 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
               **tensors: Any) -> Any:
         """Return the function as a `Workload` on Tensors, for `>>`, `|`, `.dispatch` and every target; `.source()` prints it.
 
-        `tensors`: a Tensor, an array or a type for each parameter by name, where it is annotated it may be left out: it is then declared,
-        and each run binds it. `out`: the Tensor of the result, a tuple for several. `passes`: functions in place of passes, by name.
+        `tensors`: a Tensor, an array, a type or a number for each parameter by name. What is annotated may be left out: it is then
+        declared, and each run binds it. `out`: the Tensor of the result, a tuple for several. `passes`: functions in place of passes.
         `dump`: keep what each pass changed, for `steps`, `changes(before, after)` and `dump(folder)` of the workload.
         Raises: T101, J101, J109 for tensors that do not fit; J3xx for a plan that does not; C113, C114 for passes.
         """
@@ -212,7 +214,7 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
             empty = lowering.empty_plan(function, arch, target, sizes)
             planned = lowering.with_passes(function, empty if plan is None else plan, context, passes)
         given = {**_given_tensors(tensors), **self._out_tensors(traced.function, out)}
-        workload = lowering.workload_of(function, planned, context, given, dump)
+        workload = lowering.workload_of(function, planned, context, given, numbers_of(traced.function, bound, tensors), dump)
         return workload if self.options.schedule is None else workload.under(self.options.schedule)
 
     def _out_tensors(self, function: TensorFunction, out: object) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ layouts, and `arch` says how ranks are linked.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import time
@@ -28,14 +29,19 @@ from pto_wsp.api.program import Program
 from pto_wsp.api.tensors.options import arch_of
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
+from pto_wsp.calls import bind
 from pto_wsp.errors import AutoScheduleError, PtoError
+from pto_wsp.ir.exchange import array_of, is_array
 from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tensor_type import TensorType
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tunable import Tunable
 from pto_wsp.source import here
 from pto_wsp.timing.stats import Stats
+from pto_wsp.trace.kernel.annotations import ScalarAnnotation
+from pto_wsp.trace.tensor.leaves import leaves_of, with_leaves
 from pto_wsp.trace.workload.collectives import Algorithm
 
 _CUTS = ("tiles", "inner", "batch")      # keys whose entries are halved and doubled
@@ -51,16 +57,18 @@ def find_plan(function: JitFunction[Any], arrays: tuple[object, ...], arch: obje
               wall_time: bool = False) -> TilePlan:
     """Return the plan with the fewest simulated cycles, or the least wall time, of at most `budget` plans; the default plan is the first.
 
-    Raises: S111 for arguments other than arrays, and for the wall time of another machine or of ranks; C110 for an arch that does not say
-    how ranks are linked; the errors of planning and running the function.
+    Raises: T101 for arguments that are left out, S111 for a call without arrays, and for the wall time of another machine or of ranks; C110
+    for an arch that does not say how ranks are linked; the errors of planning and running the function.
     """
-    for array in arrays:
-        if not isinstance(array, np.ndarray) and not (isinstance(array, Tensor) and array.layout is not None):
-            raise AutoScheduleError("auto_schedule of a function on tensors takes the arrays of a call", here(),
-                                    expected=f"auto_schedule({function.__name__}, *arrays), by position: NumPy arrays, over a mesh also "
-                                    "Tensors with a layout", found=repr(array)[:80])
+    leaves = [leaf for value in arrays for _, leaf in leaves_of(value, "")]
+    wrong = [leaf for leaf in leaves if isinstance(leaf, TensorType | ScalarAnnotation) or (isinstance(leaf, Tensor) and leaf.data is None)]
+    if wrong or not any(isinstance(leaf, Tensor) or is_array(leaf) for leaf in leaves):
+        raise AutoScheduleError("auto_schedule of a function on tensors takes the arrays of a call", here(),
+                                expected=f"auto_schedule({function.__name__}, *arguments), by position, as a call takes them",
+                                found=repr(wrong[0] if wrong else arrays)[:80])
+    bind(function.__name__, inspect.signature(function), arrays, {})
     machine = None if arch is None else arch_of(arch)
-    is_over_ranks = any(isinstance(array, Tensor) for array in arrays)
+    is_over_ranks = any(isinstance(leaf, Tensor) and leaf.layout is not None for leaf in leaves)
     if wall_time and ((machine is not None and machine.name != _HOST) or is_over_ranks):
         raise AutoScheduleError("wall time is that of this machine", here(), expected=f'arch="{_HOST}", or none, without a mesh',
                                 found="ranks" if is_over_ranks or machine is None else machine.name,
@@ -126,7 +134,7 @@ def wall_seconds(function: JitFunction[Any], arrays: tuple[object, ...], plans: 
     `threads`: None for all cores. The time of one thread is its processor's.
     Raises: what the first plan is refused for.
     """
-    copies: dict[str, Any] = dict(zip(function.parameter_names, map(_copied, arrays), strict=False))
+    copies = _copies(function, arrays)
 
     def made(plan: TilePlan) -> Program:
         program: Program = function.lower(plan, **copies).compile(threads=threads)
@@ -165,16 +173,23 @@ def simulated(function: JitFunction[Any], arrays: tuple[object, ...], plan: Tile
 
     `arch`: None for the arch of the plan. `runs`: False where tasks that decide about no others need not run; nothing is compiled then.
     """
-    copies: dict[str, Any] = dict(zip(function.parameter_names, map(_copied, arrays), strict=False))
+    copies = _copies(function, arrays)
     workload, on = function.lower(plan, **copies), arch or arch_of(plan.arch)
     program = workload.compile(arch=on, threads=1) if runs else workload.compile("interp", arch=on).for_its_times()
     stats: Stats = program.run().simulate(overheads=overheads).stats
     return stats
 
 
-def _copied(array: object) -> object:
-    held = np.array(np.asarray(array))
-    return Tensor(held, layout=array.layout) if isinstance(array, Tensor) else held
+def _copies(function: JitFunction[Any], arguments: tuple[object, ...]) -> dict[str, Any]:
+    """Return the arguments of a call by name, with copies of their arrays."""
+    return {name: with_leaves(value, (_copied(leaf) for _, leaf in leaves_of(value, name)))
+            for name, value in zip(function.parameter_names, arguments, strict=False)}
+
+
+def _copied(leaf: object) -> object:
+    if isinstance(leaf, Tensor):
+        return Tensor(np.array(leaf.data), layout=leaf.layout)
+    return np.array(array_of(leaf)) if is_array(leaf) else leaf
 
 
 def _product_steps(plan: TilePlan) -> Iterator[TilePlan]:

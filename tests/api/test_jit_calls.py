@@ -351,6 +351,27 @@ def test_what_is_annotated_may_be_left_out_of_a_trace() -> None:
     assert str(shifted.plan(until="partition")).startswith(text.splitlines()[0])
 
 
+class Scaled(NamedTuple):
+    """A factor of each element and a factor of a call."""
+
+    each: Tensor[4, F32]
+    by: Scalar[F32]
+
+
+def test_numbers_in_containers_come_with_each_call() -> None:
+    @jit(target="interp")
+    def scaled(x: Tensor["t", 4, F32], layers: list[Scaled], n: Scalar[I32]):
+        for layer in layers:
+            x = x * layer.each * layer.by
+        return x + n
+
+    x, one, two = np.ones((3, 4), np.float32), np.full(4, 1, np.float32), np.full(4, 2, np.float32)
+    for first, second, n in ((3.0, 5.0, 1), (0.5, 4.0, 7)):
+        assert (scaled(x, [Scaled(one, first), Scaled(two, second)], n) == 2 * first * second + n).all()
+    assert len(scaled.compiled) == 1
+    assert refused(scaled, x, [Scaled(one, "a")], 1).message == "argument `layers.0.by` is no number of f32"
+
+
 def test_passes_and_sizes_that_are_none_are_refused() -> None:
     assert refused(shifted.plan, until="parition").help == "did you mean partition?"
     assert refused(shifted.plan, sizes={"q": 3}).code == "J121"

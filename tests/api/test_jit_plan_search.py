@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Mesh, Tensor, TensorLayout, TilePlan, allreduce, auto_schedule, builtin_arch, jit, tt
+from pto_wsp import DType, Mesh, PtoError, Scalar, Tensor, TensorLayout, TilePlan, allreduce, auto_schedule, builtin_arch, jit, tt
 from pto_wsp.api import plan_search
 from pto_wsp.api.plan_search import simulated, simulated_cycles
 from pto_wsp.errors import ArchError, AutoScheduleError, MeshError
@@ -149,9 +149,46 @@ def test_a_budget_of_one_returns_the_default_plan() -> None:
     assert auto_schedule(product, x, w, arch="ascend_910b", budget=1) == product.plan(x, w, arch="ascend_910b")
 
 
+class Affine(NamedTuple):
+    """Weights of a function, which take one tensor and a number of each call."""
+
+    scale: Tensor[8, F32]
+    by: Scalar[F32]
+
+
+@jit(target="interp")
+def affine(x: Tensor["t", 8, F32], w: Affine, rows: Scalar[DType.I32], power: int = 2):
+    acc = tt.zeros((1, 8))
+    for i in tt.loop(rows):
+        acc[:] = acc + x[i] ** power
+    return acc * w.scale + w.by
+
+
+@pytest.mark.slow
+def test_a_search_takes_what_a_call_takes() -> None:
+    x, w = np.full((5, 8), 2, np.float32), Affine(np.ones(8, np.float32), 0.5)
+    assert (affine(x, w, 3, 3) == 24.5).all()
+    found = auto_schedule(affine, x, w, 3, 3, arch="ascend_910b", budget=1)
+    assert (affine(x, w, 3, 3, plan=found) == 24.5).all()
+    assert found == auto_schedule(affine, Tensor(x), w, 3, 3, arch="ascend_910b", budget=1)
+    with pytest.raises(PtoError, match="missing a required argument"):
+        auto_schedule(affine, x, w)
+
+
+def test_a_number_for_a_scalar_is_part_of_the_workload() -> None:
+    x, out = np.full((5, 8), 2, np.float32), np.zeros((1, 8), np.float32)
+    w = Affine(np.ones(8, np.float32), 0.5)
+    affine.lower(None, x=x, w=w, rows=3, out=out).compile("interp").run()
+    assert (out == 12.5).all()
+    affine.lower(None, x=x, w=w, out=out).compile("interp").run(rows=2)      # a number that is left out comes with each run
+    assert (out == 8.5).all()
+
+
 def test_arguments_that_are_no_arrays_are_refused() -> None:
     with pytest.raises(AutoScheduleError, match="takes the arrays of a call"):
         auto_schedule(product, 3, 4)
+    with pytest.raises(AutoScheduleError, match="takes the arrays of a call"):
+        auto_schedule(product, Tensor["t", 64, F32], arrays()[1])
     with pytest.raises(AutoScheduleError, match="takes its arrays"):
         auto_schedule(product, *arrays(), bindings={})
     with pytest.raises(AutoScheduleError, match="wall time is that of this machine"):

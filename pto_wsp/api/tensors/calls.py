@@ -7,7 +7,7 @@ calls with equal layouts have alike: the numbers of the symbols, the shapes of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from pto_wsp.ir.scalar import Scalar, SymbolRef, evaluate, print_scalar
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.run.bound import Number, contract_breach, layout_of
 from pto_wsp.source import here
+from pto_wsp.trace.kernel.annotations import ScalarAnnotation
 from pto_wsp.trace.tensor.signature import BoundArguments, scalar_problem
 from pto_wsp.values import dataclass
 
@@ -50,9 +51,7 @@ class ReadyFunction:
         raise_all([error for leaf, array in zip(bound.leaves, arrays, strict=True)
                    if (error := _unusable(f"argument `{leaf.path}`", array, written=leaf.type.written)) is not None])
         sizes = bound.sizes()
-        numbers: dict[str, Number] = {**sizes, **{
-            symbol.name: number_of(leaf.path, leaf.dtype, value)
-            for symbol, leaf, value in zip(self.function.scalars, bound.scalars, bound.numbers, strict=True)}}
+        numbers = {**sizes, **numbers_of(self.function, bound)}
         for assumption in self.function.assumptions:
             if not _value(assumption.condition, numbers):
                 raise ExtentError(f"`{self.function.name}` assumes {print_scalar(assumption.condition)}", here(),
@@ -191,6 +190,16 @@ class ReadyCall:
             if slot >= 0:
                 symbols[slot] = number_of(name, dtype, value)
         return tuple(symbols)
+
+
+def numbers_of(function: TensorFunction, bound: BoundArguments, params: Collection[str] | None = None) -> dict[str, Number]:
+    """Return the number of each Scalar of a function that is given, by name. `params`: only numbers in arguments of these parameters.
+
+    Raises: J101 for what is no number, R102 for one that its dtype does not hold.
+    """
+    return {symbol.name: number_of(leaf.path, leaf.dtype, value)
+            for symbol, leaf, value in zip(function.scalars, bound.scalars, bound.numbers, strict=True)
+            if value is not None and not isinstance(value, ScalarAnnotation) and (params is None or leaf.path.partition(".")[0] in params)}
 
 
 def number_of(name: str, dtype: DType, value: object) -> Number:

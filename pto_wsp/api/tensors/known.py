@@ -15,7 +15,7 @@ from types import FunctionType
 from pto_wsp import doors
 from pto_wsp.api.program import Program
 from pto_wsp.api.tensors import disk
-from pto_wsp.api.tensors.calls import ReadyFunction, number_of
+from pto_wsp.api.tensors.calls import ReadyFunction, numbers_of
 from pto_wsp.api.tensors.disk import KnownProgram
 from pto_wsp.api.tensors.options import DEFAULT_TARGET, JitOptions, arch_of, machine_of
 from pto_wsp.api.tensors.over_ranks import RankCall, RankResult, names_used
@@ -235,8 +235,7 @@ def _record_key(key: str, options: JitOptions) -> str | None:
 
 def _check_passes(function: TensorFunction, plan: TilePlan | None, options: JitOptions, arch: Arch, bound: BoundArguments) -> None:
     arrays = [array for array in bound.arrays if array is not None]
-    numbers = {symbol.name: number_of(leaf.path, leaf.dtype, value)
-               for symbol, leaf, value in zip(function.scalars, bound.scalars, bound.numbers, strict=True)}
+    numbers = numbers_of(function, bound)
     lowering = doors.late_module("pto_wsp.api.tensors.lowering")
     function, _ = lowering.placed(function, bound, None)
     lowering.check_passes(function, plan, arch, options.target, arrays, {**bound.sizes(), **numbers})

@@ -254,14 +254,14 @@ def steps_of(function: TensorFunction, plan: TilePlan, context: TensorContext) -
 
 
 def workload_of(function: TensorFunction, planned: PlannedFunction, context: TensorContext, tensors: Mapping[str, Tensor],
-                dump: bool = False) -> TensorWorkload:
+                numbers: Mapping[str, Number], dump: bool = False) -> TensorWorkload:
     """Return a function, which is `planned` in tiled form, as a workload on tensors, by the paths of parameters and the names of results.
 
-    `dump`: keep what each pass does.
+    `numbers`: of Scalars, by name. `dump`: keep what each pass does.
     """
     emitted = emit(planned, context)
     again = partial(steps_of, function, planned.plan, context)
-    return TensorWorkload.of(emitted.workload(tensors), emitted.source, planned.plan, covered(planned.function), again,
+    return TensorWorkload.of(emitted.workload(tensors, numbers), emitted.source, planned.plan, covered(planned.function), again,
                              again() if dump else ())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pto_wsp.api.tensors.calls import check_contract, number_of
+from pto_wsp.api.tensors.calls import check_contract, numbers_of
 from pto_wsp.api.tensors.results import Maker, maker_of, refuse_overlaps, unwritable
 from pto_wsp.errors import raise_all
 from pto_wsp.ir.tensor_type import TensorType
@@ -22,9 +22,7 @@ def run_reference(traced: Traced, bound: BoundArguments) -> object:
     Raises: J201, R110 and R113 for arrays that do not fit, and what the evaluation raises.
     """
     arrays = check_arrays(bound)
-    numbers = {symbol.name: number_of(leaf.path, leaf.dtype, value)
-               for symbol, leaf, value in zip(traced.function.scalars, bound.scalars, bound.numbers, strict=True)}
-    results = evaluate(traced.function, arrays, {**bound.sizes(), **numbers})
+    results = evaluate(traced.function, arrays, {**bound.sizes(), **numbers_of(traced.function, bound)})
     make = maker_of(bound.given[0] if bound.given else None)
     return traced.rebuild([make(np.array(result)) for result in results])
 

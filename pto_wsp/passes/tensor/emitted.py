@@ -12,7 +12,7 @@ import numpy as np
 from pto_wsp.errors import LayoutError
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.mesh import Mesh
-from pto_wsp.ir.scalar import Const, SymbolRef
+from pto_wsp.ir.scalar import Const, Number, SymbolRef
 from pto_wsp.ir.tensor import Injective, Monotone, Tensor
 from pto_wsp.ir.tensor_function import Array
 from pto_wsp.ir.tensor_layout import made_at
@@ -90,15 +90,15 @@ class EmittedModule:
         """Compile and run the function on arrays; returns the results, one or a tuple."""
         return self.namespace["run"](*arrays)
 
-    def workload(self, tensors: Mapping[str, Tensor] | None = None) -> Any:
+    def workload(self, tensors: Mapping[str, Tensor] | None = None, numbers: Mapping[str, Number] | None = None) -> Any:
         """Return the workload on tensors by the paths of parameters and the names of results; one that is not given is declared.
 
-        A symbol is a number where the tensors that are given say it, and else a `Symbol` that a run binds by its name. A result that is
-        not given has an array where its size is known so.
+        `numbers`: of scalars, by name. A symbol is a number where the tensors that are given say it, and else a `Symbol` that a run binds
+        by its name. A result that is not given has an array where its size is known so.
         """
         given = dict(tensors or {})
         found = {one.name: given[key] for one in self.bound for key in (one.path, one.name) if key in given}
-        sizes: dict[int, int] = {}
+        sizes: dict[int, Number] = {scalar.id: numbers[scalar.name] for scalar in self.scalars if numbers and scalar.name in numbers}
         for one in self.bound:
             if one.name in found:
                 for extent, declared in zip(one.array.shape, found[one.name].sizes, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, ForwardRef, TypeAlias, get_args, get_origin
@@ -156,6 +156,15 @@ class TensorSignature:
         """For each parameter its dtype if it is a number of each call, else None."""
         return tuple(param.declared.leaf.dtype if isinstance(param.declared.leaf, ScalarAnnotation) else None for param in self.params)
 
+    @property
+    def has_numbers_in_containers(self) -> bool:
+        """Whether a number of each call is a part of an argument."""
+        return any(_declares_a_number(part) for param in self.params for part in (*param.declared.parts.values(), param.declared.every))
+
+    def numbers(self, values: Sequence[object]) -> list[object]:
+        """Return the numbers of a call among the arguments, in the order of `BoundArguments.numbers`."""
+        return [number for param, value in zip(self.params, values, strict=True) for number in _numbers_in(value, param.declared)]
+
     def values(self, args: tuple[object, ...], kwargs: Mapping[str, object], *, abstract: bool = False) -> list[object]:
         """Return the argument of each parameter, defaults included. `abstract`: what is annotated may be left out.
 
@@ -191,6 +200,19 @@ class TensorSignature:
         raise_all(matching.errors)
         return BoundArguments(MappingProxyType(arguments), tuple(matching.leaves), tuple(matching.scalars), tuple(matching.arrays),
                               tuple(matching.given), tuple(matching.numbers), tuple(matching.key))
+
+
+def _declares_a_number(declared: DeclaredType | None) -> bool:
+    return declared is not None and (isinstance(declared.leaf, ScalarAnnotation)
+                                     or any(map(_declares_a_number, (*declared.parts.values(), declared.every))))
+
+
+def _numbers_in(value: object, declared: DeclaredType) -> Iterator[object]:
+    if isinstance(declared.leaf, ScalarAnnotation):
+        yield value
+    elif declared.leaf is None:
+        for name, part in parts_of(value) or () if _declares_a_number(declared) else ():
+            yield from _numbers_in(part, declared.of_part(name))
 
 
 class _Matching:
