@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field, replace
+from itertools import repeat
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
@@ -120,24 +121,27 @@ class TilePlan(Displayed):
         By hand, `x` means `x#2` too, and an entry of a symbol without a name means every group. `also`: other names of the same place,
         as (name, axis): the values of a group, each with the number of the dimension. An exact entry wins.
         """
-        names: dict[str, list[tuple[int, str]]] = {}      # by axis
-        for order, (one, its_axis) in enumerate(((name, axis), *also)):
-            names.setdefault(its_axis, []).append((order, one))
+        orders: dict[tuple[str, str], int] = {}      # of the names of the place, the better first
+        for order, place in enumerate(((name, axis), *also)):
+            orders.setdefault(place, order)
         best: tuple[int, int] | None = None
         found: PlanEntry | None = None
         read = _READ.get()
         for entry in self.entries:
             if entry.key != key:
                 continue
-            for order, one in names.get(entry.axis, ()):
-                exact = entry.name == one
-                if not exact and not (entry.by_hand and key != "groups" and (match_of(entry.name, one) >= 0 or (not entry.name and axis))):
-                    continue
-                if read is not None:
-                    read.add(entry.place)
-                rank = 4 if exact and entry.by_hand else 3 if exact else 2 + min(1, match_of(entry.name, one)) if entry.name else 1
-                if best is None or (rank, -order) > best:
-                    best, found = (rank, -order), entry
+            exact, rank = orders.get((entry.name, entry.axis)), None
+            if exact is not None:
+                rank = 4 if entry.by_hand else 3, -exact
+            elif entry.by_hand and key != "groups":
+                rank = max(((2 + min(1, match_of(entry.name, one)) if entry.name else 1, -order) for (one, its_axis), order in orders.items()
+                            if its_axis == entry.axis and (match_of(entry.name, one) >= 0 or (not entry.name and axis))), default=None)
+            if rank is None:
+                continue
+            if read is not None:
+                read.add(entry.place)
+            if best is None or rank > best:
+                best, found = rank, entry
         if found is None or not isinstance(found.value, Tunable):
             return found
         return replace(found, value=found.first)
@@ -356,7 +360,7 @@ def _unread(entry: PlanEntry, plan: TilePlan) -> PlanNameError:
 
 
 def _all_of(given: object, kind: type) -> bool:
-    return isinstance(given, tuple) and all(isinstance(one, kind) for one in given)
+    return isinstance(given, tuple) and all(map(isinstance, given, repeat(kind)))
 
 
 def _path(called: str, given: object) -> Path:

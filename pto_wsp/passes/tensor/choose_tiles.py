@@ -147,10 +147,11 @@ def _may_batch(name: str, group: KernelGroup, plan: TilePlan, context: TensorCon
     The arch says what a task costs its control processors, nothing is said of the group's tiles, the number of the tasks is known whatever
     the call is, and what a task does with each tile is simple.
     """
+    if not context.arch.aicpu.submit_cycles or context.arch.neutral or context.arch.cores.shared:
+        return False
     said = any(said_of(plan, key, name, group, axis) is not None for axis in group.tiled for key in ("tiles", "tails"))
     kept = [entry.name for entry in plan.entries if entry.key == "keep"]      # not asked for here: an entry without an effect is refused
-    return (bool(context.arch.aicpu.submit_cycles) and not context.arch.neutral and not context.arch.cores.shared and not said
-            and said_of(plan, "order", name, group) is None
+    return (not said and said_of(plan, "order", name, group) is None
             and not any(match_of(name, array.name) >= 0 for name in kept for array in group.outputs)
             and all(isinstance(extent := group.axes.extent(axis), Const) or (isinstance(extent, SymbolRef) and extent.name in context.sizes)
                     for axis in group.tiled)
