@@ -134,7 +134,8 @@ class TilePlan(Displayed):
             if exact is not None:
                 rank = 4 if entry.by_hand else 3, -exact
             elif entry.by_hand and key != "groups":
-                rank = max(((2 + min(1, match_of(entry.name, one)) if entry.name else 1, -order) for (one, its_axis), order in orders.items()
+                rank = max(((2 + min(1, match_of(entry.name, one)) if entry.name else 1, -order)
+                            for (one, its_axis), order in orders.items()
                             if its_axis == entry.axis and (match_of(entry.name, one) >= 0 or (not entry.name and axis))), default=None)
             if rank is None:
                 continue

@@ -58,7 +58,7 @@ class Axes:
     `start`: the axes of a group whose statements stand first among these. What these say of dimensions is taken over, if no axes of
     that group turn out to be one.
     `every`: the axes that tasks may be cut along, in the order in which the statements name them. `turned`: one axis is two dimensions of
-    a value, as in `n[:, None] < n`: its tiles would be blocks on the diagonal only.
+    a value, as in `n[:, None] < n`: its tiles would be blocks on the diagonal only. `extends`: the axes of `start` are as they were.
     """
 
     def __init__(self, statements: Sequence[Statement], local: frozenset[int], start: Axes | None = None) -> None:
@@ -76,7 +76,7 @@ class Axes:
         added = statements[0 if start is None else start._n_statements:]
         for statement in added:
             self._relate(statement)
-        keep = start is not None and not self._joins_old
+        keep = self.extends = start is not None and not self._joins_old
         self._found: dict[int, tuple[ArrayView | Array, Dims]] = start._found.copy() if start is not None and keep else {}
         self._order: dict[Dim | None, None] = start._order.copy() if start is not None and keep else {}
         self._by_tables: set[Dim | None] = start._by_tables.copy() if start is not None and keep else {None}

@@ -8,6 +8,7 @@ has the axis is computed step by step, and sums are carried from step to step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const
@@ -40,6 +41,20 @@ _FEW = 4096     # elements of a value that each task may compute again
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """What a group keeps for the group that it grows to.
+
+    `own`: Python ids of its statements; `shown`: the arrays that others use, by id; `puts`: what writes memory; `shared`: free axes that
+    all results have, also those along which tasks would compute too much again.
+    """
+
+    own: frozenset[int] = frozenset()
+    shown: Mapping[int, Array] = field(default_factory=dict)
+    puts: tuple[Put, ...] = ()
+    shared: tuple[Dim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class KernelGroup:
     """The statements of one kernel. `local`: ids of the arrays of its tasks alone. `outputs`: values that others read.
 
@@ -55,6 +70,7 @@ class KernelGroup:
     whole: tuple[Dim, ...]
     walked: Dim | None
     statements: tuple[Statement, ...]
+    found: _Found
 
 
 _SHOWN = 64       # a print shows as many columns side by side
@@ -75,17 +91,22 @@ class GroupFacts:
 def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None = None) -> KernelGroup | None:
     """Return the group that items form; None if they cannot share a kernel. `start`: the group of the first items, if known."""
     users, bounds = facts.users, facts.bounds
-    known = () if start is None else start.statements
-    statements = (*known, *statements_of(items[0 if start is None else len(start.items):]))
-    if any(map(is_move, statements[len(known):])):
+    before, inside, known, n_old = ((), frozenset[int](), _Found(), 0) if start is None else \
+        (start.statements, start.local, start.found, len(start.items))
+    added = tuple(statements_of(items[n_old:]))
+    if any(map(is_move, added)):
         return None
-    own = frozenset(map(id, statements))
-    defined = {array.id: array for one in statements for array in one.defines}
-    values = {array.id for statement in statements if isinstance(statement, Apply) for array in statement.results}
-    shown = {one for one in defined if not users.get(one, _NOBODY) <= own}
-    inside = frozenset([one for one in defined if one in values or one not in shown])
-    outputs = tuple([array for one, array in defined.items() if one in values and one in shown])
-    if not _may_share(items, statements, inside) or (facts.whole_values and any(map(_takes_columns, _views_of(statements, inside)))):
+    statements = (*before, *added)
+    own = known.own.union(map(id, added))
+    defined = {array.id: array for one in added for array in one.defines}
+    shown = {one: array for one, array in (*known.shown.items(), *defined.items()) if not users.get(one, _NOBODY) <= own}
+    made = {one.array.id for one in added if isinstance(one, Make)}
+    inside = inside.union([one for one in defined if one not in made or one not in shown])
+    puts = (*known.puts, *(one for one in added if isinstance(one, Put) and one.target.array.id not in inside))
+    # a statement that stood alone, or reads what is written now, may be in the way
+    checked = added if len(before) > 1 and len(puts) == len(known.puts) else statements
+    if not made.isdisjoint(shown) or not _may_share(items[n_old:], checked, puts, inside, len(statements) == 1) \
+            or (facts.whole_values and any(map(_takes_columns, _views_of(statements, inside)))):
         return None
     try:
         axes = Axes(statements, inside, None if start is None else start.axes)
@@ -93,17 +114,19 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
         return None
     if axes.turned:
         return None
-    puts = [statement for statement in statements if isinstance(statement, Put) and statement.target.array.id not in inside]
+    outputs = tuple(shown.values())
     results = [*map(axes.of_array, outputs), *map(axes.of_written, puts),
                *(axes.of_view(statement.value) for statement in statements if isinstance(statement, Show))]
     free = {axis for axis in axes.every if not axes.roles(axis)}
+    values = [array for one in statements if isinstance(one, Apply) for array in one.results] if facts.again or not results else []
     if not results:
-        results = [axes.of_array(defined[one]) for one in list(values)[-1:]]
+        results = [axes.of_array(array) for array in values[-1:]]
     largest = max(results, key=len, default=())
-    tiled = tuple(dict.fromkeys(axis for axis in largest if axis is not None and axis in free
-                                and all(axis in result for result in results)))
-    again = any(match_of(name, defined[one].name) >= 0 for name in facts.again for one in values)
-    for statement in statements if tiled else ():
+    tiled = shared = tuple(dict.fromkeys(axis for axis in largest if axis is not None and axis in free
+                                         and all(axis in result for result in results)))
+    again = any(match_of(name, array.name) >= 0 for name in facts.again for array in values)
+    same = start is not None and axes.extends and tiled == known.shared == start.tiled      # then the statements of `start` allow these
+    for statement in (added if same else statements) if tiled else ():
         if isinstance(statement, Apply) and any([not set(axes.of_array(array)).issuperset(tiled) for array in statement.results]):
             along = _computed_again_along(axes, statement, tiled, outputs, again)
             tiled = tuple([axis for axis in tiled if axis not in along])
@@ -116,7 +139,7 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
         if len(unbounded) > 1 or not can_walk(axes, items, unbounded[0]):
             return None
         walked = unbounded[0]
-    return KernelGroup(tuple(items), axes, inside, outputs, tiled, whole, walked, statements)
+    return KernelGroup(tuple(items), axes, inside, outputs, tiled, whole, walked, statements, _Found(own, shown, puts, shared))
 
 
 def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:
@@ -153,28 +176,29 @@ def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
     return True
 
 
-def _may_share(items: Sequence[Item], statements: Sequence[Statement], inside: frozenset[int]) -> bool:
-    """Tell whether memory is read and written in one way only, and nothing stands there that needs a task of its own."""
-    if any(_is_rows_of(statement) for statement in statements) and len(statements) > 1:
-        return False
-    if any(isinstance(one, Put) and one.table is not None and one.target.array.id in inside for one in statements):
-        return False                    # rows of memory are written through a table, not parts of a buffer
+def _may_share(items: Sequence[Item], statements: Sequence[Statement], puts: Sequence[Put], inside: frozenset[int], alone: bool) -> bool:
+    """Tell whether memory is read and written in one way only, and nothing stands there that needs a task of its own.
+
+    `puts`: of all statements of the group, those that write memory.
+    """
     written: dict[int, ArrayView] = {}
-    for statement in statements:
-        if not isinstance(statement, Put) or statement.target.array.id in inside:
-            continue
-        alone = statement.table is not None and statement.add and len(statements) > 1
-        if alone or written.setdefault(statement.target.array.id, statement.target) != statement.target:
+    for put in puts:
+        scattered = put.table is not None and put.add and not alone
+        if scattered or written.setdefault(put.target.array.id, put.target) != put.target:
             return False
-    through = {one.target.array.id for one in statements if isinstance(one, Put) and one.table is not None} - inside
+    through = {put.target.array.id for put in puts if put.table is not None}
     for statement in statements:
-        added = statement.target if isinstance(statement, Put) and statement.add else None      # read where it is written, in one step
-        if written and any(view.array.id in through or view != written.get(view.array.id, view)
-                           for view in statement.reads if view is not added):
+        added = None
+        if isinstance(statement, Put):
+            if statement.table is not None and statement.target.array.id in inside:
+                return False                    # rows of memory are written through a table, not parts of a buffer
+            added = statement.target if statement.add else None      # read where it is written, in one step
+        elif not alone and _is_rows_of(statement):
+            return False
+        if written and any([view.array.id in through or view != written.get(view.array.id, view)
+                            for view in statement.reads if view is not added]):
             return False
         if statement.elements and statement.elements & (written.keys() | inside):
-            return False
-        if isinstance(statement, Make) and statement.array.id not in inside:
             return False
     return all(may_be_inside(item, inside) for item in items if not isinstance(item, flow.Do))
 
