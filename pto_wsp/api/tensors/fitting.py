@@ -31,6 +31,7 @@ from pto_wsp.values import replaced
 
 _MOST_TRIALS = 12       # of tiles for a package
 _SHRINK = 0.85          # of the memory for tiles, at least, from trial to trial
+_LEAST = 0.01           # of the memory for tiles
 _SAME = 0.98            # parts of the memory whose quotient is above this are one
 _LENGTHS = 128          # of an axis, that are told apart where the longest that fits is looked for
 
@@ -116,12 +117,18 @@ def _overfull(emitted: EmittedModule, plan: TilePlan, context: TensorContext, mu
     try:
         emitted.workload(tensors).lower(context.target, arch=context.arch)
     except PtoError as problem:
-        full = {(emitted.groups[error.kernel], error.memory): error for error in (problem, *problem.others)
-                if isinstance(error, CapacityError) and error.kernel in emitted.groups}
+        full = {(group, error.memory): error for error in (problem, *problem.others)
+                if isinstance(error, CapacityError) and (group := _group_of(error.kernel, emitted.groups))}
         if must_lower and not full:
             raise
         return full
     return {}
+
+
+def _group_of(kernel: str, groups: Mapping[str, str]) -> str:
+    """Return the group of a kernel, or of the kernel that a part for one core was split from; "" where none is known."""
+    whole = [name for name in groups if f"{kernel}_".startswith(f"{name}_")]
+    return groups[max(whole, key=len)] if whole else ""
 
 
 def _with_less_memory(start: PlannedFunction, planned: PlannedFunction, context: TensorContext, key: tuple[str, str],
@@ -129,22 +136,35 @@ def _with_less_memory(start: PlannedFunction, planned: PlannedFunction, context:
     """Return the function with smaller tiles of a group, from a smaller part of a memory; None where the group has no smaller tiles.
 
     What instructions need may shrink faster than tiles, or more slowly: the part is looked for between one in which no tiles fit and one
-    for which the tiles are chosen that are too large.
+    for which the tiles are chosen that are too large. A group whose tiles do not count in the memory, as those of products that the vector
+    core adds up, takes a smaller part of every memory.
     """
-    none, same = 0.0, context.shares.get(key, 1.0)
-    share = same * min(error.limit_bytes / error.needed_bytes, _SHRINK)
-    while none < same * _SAME:
-        less = replace(context, shares={**context.shares, key: share})
-        try:
-            smaller = run_tensor_passes(start, less)
-        except PlanFitError:
-            none = share
-        else:
-            if smaller.plan != planned.plan:
-                return smaller, less
-            same = share
-        share = sqrt(none * same) if none else same * _SHRINK
+    group, memory = key
+    for memories in ((memory,), tuple(one.name for one in context.arch.memories if one.usable_bytes is not None)):
+        def less(part: float, memories: Sequence[str] = memories) -> TensorContext:
+            return replace(context, shares={**context.shares, **{(group, one): part for one in memories}})
+
+        if _tiled(start, less(_LEAST), planned.plan) is planned.plan:
+            continue
+        none, same = 0.0, min(context.shares.get((group, one), 1.0) for one in memories)
+        share = same * min(error.limit_bytes / error.needed_bytes, _SHRINK)
+        while none < same * _SAME:
+            smaller = _tiled(start, less(share), planned.plan)
+            if isinstance(smaller, PlannedFunction):
+                return smaller, less(share)
+            none, same = (share, same) if smaller is None else (none, share)
+            share = sqrt(none * same) if none else same * _SHRINK
+        break
     return None
+
+
+def _tiled(start: PlannedFunction, context: TensorContext, plan: TilePlan) -> PlannedFunction | TilePlan | None:
+    """Return a function in tiled form; `plan` where the plan is this one again, and None where no tiles fit."""
+    try:
+        planned = run_tensor_passes(start, context)
+    except PlanFitError:
+        return None
+    return plan if planned.plan == plan else planned
 
 
 # -- refusal -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, PtoError, Tensor, TilePlan, jit, tt
+from pto_wsp import DType, PtoError, Scalar, Tensor, TilePlan, jit, tt
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.tt.library import rms_norm, softmax
 from tests.examples.tensors import EXAMPLES
@@ -284,6 +284,20 @@ def test_a_row_too_long_inside_a_loop_or_reshaped_is_refused_and_a_length_said_o
             jit(function).plan(arch="ascend_910b", target="ascend_npu")
         found.append((caught.value.code, "of at most 8,192" in str(caught.value.expected), "of at most" in str(caught.value.expected)))
     assert found == [("J304", True, True), ("J304", False, False), ("K110", False, False)]
+
+
+@pytest.mark.slow
+def test_products_that_the_vector_core_adds_up_fit_its_memory() -> None:
+    """Such a kernel is split in two, and the part with the sums needs a memory that the tiles of a product do not count in."""
+    def first_rows(x: Tensor["t", "k", F32], w: Tensor["k", "m", F32], n: Scalar[DType.I32]):
+        out = tt.zeros((x.shape[0], w.shape[1]))
+        out[:n] = x[:n] @ w
+        return out
+
+    made = jit(first_rows)
+    given = {"x": np.zeros((1024, 64), np.float32), "w": np.zeros((64, 128), np.float32), "n": 512}
+    plan = made.plan(**given, arch="ascend_910b", target="ascend_npu")
+    assert made.lower(plan, **given).lower("ascend_npu", arch="ascend_910b").irs
 
 
 @pytest.mark.parametrize("made", [lambda x: np.argmax(x, axis=-1), lambda x: np.cumsum(x, axis=-1)])
