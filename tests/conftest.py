@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import hypothesis
@@ -16,6 +17,7 @@ import pytest
 from pto_wsp.artifact import build
 from pto_wsp.check.races.check import Races
 from pto_wsp.run import interpreter
+from pto_wsp.targets import cpu_sim
 from tests.golden_files import Golden, golden, golden_owners, pytest_addoption, pytest_configure
 from tests.quick import QUICK, SAMPLED
 
@@ -94,6 +96,8 @@ def same_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = build.load_runtime()
     for module in (build, interpreter):
         monkeypatch.setattr(module, "load_runtime", lambda: runtime)
+    for module in (build, cpu_sim):
+        monkeypatch.setattr(module, "runtime_begun", nullcontext)
 
 
 @pytest.fixture(scope="module")

@@ -133,6 +133,7 @@ def by_python(folder: Path, *arguments: str, code: int = 0) -> str:
     return out.getvalue() if code == 0 else err.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [
     ("--seed", "7", "--set", "scale=0.5"), ("--set", "scale=-3", "--set", "rows=2"),
     ("--dim", "X=9,4,8", "--dim", "Sums=9,4,8", "--dim", "Half=9,4,8", "--dim", "Lens=9", "--set", "rows=9", "--set", "scale=1"),
@@ -141,6 +142,7 @@ def test_the_command_of_python_says_the_same(built: Path, arguments: tuple[str, 
     assert told_by_card(by_python(built, *arguments, "--json")) == told(command(built, *arguments))
 
 
+@pytest.mark.slow
 def test_the_command_of_python_reads_and_writes_files(built: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", inputs()["X"])
     options = write_inputs(tmp_path)
@@ -162,6 +164,7 @@ def test_mistakes_at_the_command_of_python(saved: Path, arguments: tuple[str, ..
     assert message in by_python(saved, *arguments, code=2)
 
 
+@pytest.mark.slow
 def test_help_lists_what_is_bound(built: Path) -> None:
     text = command(built, "--help")
     assert "  X                float32      [6, 4, 8]  in\n" in text and "  rows             whole  (6)\n" in text
@@ -191,16 +194,19 @@ MISTAKES: dict[str, tuple[tuple[str, ...], int, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MISTAKES)
 def test_mistakes_end_with_a_message_and_a_status(built: Path, case: str) -> None:
     arguments, status, message = MISTAKES[case]
     assert f"error: {message}" in command(built, *arguments, status=status)
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written(built: Path) -> None:
     assert "/absent/out: No such file" in command(built, "--set", "scale=1", "--out", "Sums=/absent/out", status=3)
 
 
+@pytest.mark.slow
 def test_building_leaves_what_load_verifies(built: Path) -> None:
     assert (built / "build/libtotals.so").is_file() and load(built).plan.name == "totals"
     assert away(built, "make", "-n", "clean").stdout == "rm -rf build\n"
@@ -239,6 +245,7 @@ int main(void)
 """
 
 
+@pytest.mark.slow
 def test_c_links_the_library(built: Path, tmp_path: Path) -> None:
     (tmp_path / "caller.c").write_text(CALLER)
     away(tmp_path, CC, "-Wall", "-Wextra", "-Werror", "-o", "caller", "caller.c", f"-I{built}", f"-I{built}/csrc/include",

@@ -21,7 +21,7 @@ from _pytest.mark import ParameterSet
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if path.is_file()]
-FIRST_PAGES = ("README.md", "docs/tutorial.md", "docs/tensors.md", "docs/meshes.md", "docs/kernels.md")
+FIRST_PAGES = ("README.md", "docs/tensors.md", "docs/kernels.md")
 FUTURE_FLAGS = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 

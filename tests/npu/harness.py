@@ -8,6 +8,7 @@ frozenset()
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 import subprocess
 import tempfile
@@ -26,6 +27,7 @@ from tests.npu.graph import Graph, read_graph
 from tests.npu.package import RUNTIMES, Array, Direction, Number, Package, PackageFault, Params, load_package
 from tests.npu.real_headers import compile_with_real_headers
 
+_FEW = 3     # up to so many kernels, each is a file of its own, as on the device
 HERE = Path(__file__).resolve().parent
 HOST = HERE / "host"
 FAMILIES = ("a2a3", "a5")
@@ -59,10 +61,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Built:
-    """A package as shared objects, and the host that runs them."""
+    """A package as shared objects, and the host that runs them. Kernels are given with the names of their entries."""
 
     host: Path
-    kernels: tuple[Path, ...]
+    kernels: tuple[tuple[Path, str], ...]
     orchestration: Path
 
 
@@ -92,8 +94,8 @@ def check_package(root: Path, family: str, runtime: str | None = None, *, params
 
 
 def build(package: Package, target: Target) -> Built:
-    """Compile every file of a package, two at a time; what was compiled before is taken from the cache. Kernels are also compiled
-    with the instruction set's own headers, where there are any.
+    """Compile every file of a package, two at a time; what was compiled before is taken from the cache. Many kernels are one file, which
+    takes a third of the time. Kernels are also compiled with the instruction set's own headers, where there are any.
 
     Raises: RunFault with the compiler's words.
     """
@@ -102,7 +104,11 @@ def build(package: Package, target: Target) -> Built:
     ours = sorted(INCLUDE.rglob("*.h*"))
     headers, host_headers = text_of(*ours, *sorted((package.root / "include").rglob("*.h"))), text_of(*ours, *sorted(HOST.glob("*.h")))
     kernel_flags = (*WARNINGS, *SHARED, "-O0", family, f"-I{INCLUDE}", "-Wl,--no-as-needed")
-    jobs = [((kernel.source, core()), kernel_flags, headers, KERNEL) for kernel in package.kernels]
+    sources, entries = [kernel.source for kernel in package.kernels], ["kernel_entry"] * len(package.kernels)
+    if len(sources) > _FEW:
+        entries = [f"kernel_{number}" for number in range(len(sources))]
+        sources = [_together(sources, entries)]
+    jobs = [((source, core()), kernel_flags, headers, KERNEL) for source in sources]
     jobs.append(((package.orchestration,), (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}"), headers, ORCHESTRATION))
     host_flags = (*WARNINGS, "-O1", *Target("a2a3", RUNTIMES[0]).defines, f"-I{INCLUDE}", "-rdynamic", "-ldl")   # one for all
     jobs.append((tuple(sorted(HOST.glob("*.cpp"))), host_flags, host_headers, ()))
@@ -110,7 +116,21 @@ def build(package: Package, target: Target) -> Built:
         compile_with_real_headers(kernel.source, target.family)
     with ThreadPoolExecutor(2) as pool:
         paths = list(pool.map(lambda job: compiled(*job), jobs))
-    return Built(paths[-1], tuple(paths[:-2]), paths[-2])
+    libraries = paths[:-2] if len(sources) == len(entries) else paths[:1] * len(entries)
+    return Built(paths[-1], tuple(zip(libraries, entries, strict=True)), paths[-2])
+
+
+def _together(sources: Sequence[Path], entries: Sequence[str]) -> Path:
+    """Write one file of many kernels, each in a namespace with an entry of its own, and return its path."""
+    texts = [source.read_text() for source in sources]
+    includes = dict.fromkeys(line for text in texts for line in text.splitlines() if line.startswith("#include"))
+    parts = ["#define PTO_WSP_KERNEL", *includes]
+    for source, text, entry in zip(sources, texts, entries, strict=True):
+        body = re.sub(r"^#include.*$", "", text, flags=re.MULTILINE)
+        parts += [f"#define kernel_entry {entry}", f"namespace in_{entry} {{", f'#line 1 "{source.name}"', body, "}", "#undef kernel_entry"]
+    path = sources[0].with_name("together.cpp")     # beside the kernels: includes are relative
+    path.write_text("\n".join(parts) + "\n")
+    return path
 
 
 def run(package: Package, built: Built, tensors: dict[str, Array], scalars: dict[str, Number],
@@ -124,7 +144,7 @@ def run(package: Package, built: Built, tensors: dict[str, Array], scalars: dict
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "data").write_bytes(b"".join(value.tobytes() for value in data))
-        lines = [f"kernel {kernel.core_type} {path}" for kernel, path in zip(package.kernels, built.kernels, strict=True)]
+        lines = [f"kernel {kernel.core_type} {path} {entry}" for kernel, (path, entry) in zip(package.kernels, built.kernels, strict=True)]
         lines.append(f"orchestration {built.orchestration} {package.function}")
         lines += [f"tensor {DTYPES[value.dtype]} {' '.join(map(str, value.shape))}" for value in data]
         lines += [f"scalar {_slot(value)}" for value in scalars.values()]

@@ -20,6 +20,7 @@ from pto_wsp.passes.kernel.passes import run_kernel_passes
 from pto_wsp.run.kernel_interpreter import run_kernel
 from pto_wsp.trace.kernel.annotations import In, InOut, Out, Scalar
 from pto_wsp.trace.kernel.definition import KernelDef
+from tests.selected import selected
 
 from ..conftest import Array, BuildAll, Built, Job
 
@@ -186,18 +187,18 @@ ALONE: list[tuple[Callable[..., None], dict[str, DType]]] = [
 
 
 @pytest.fixture(scope="module")
-def kernels(build_all: BuildAll) -> Kernels:
-    """Return all kernels of this file, compiled in one library."""
+def kernels(request: pytest.FixtureRequest, build_all: BuildAll) -> Kernels:
+    """Return the kernels of this file that this run has tests of, compiled in one library."""
     jobs: dict[Hashable, Job] = {function: Job(trace(function, **tensors)) for function, tensors in ALONE}
     for strided in ("x", "out", "both"):
         jobs[rmsnorm, strided] = Job(trace(rmsnorm), {"x": strided == "out", "out": strided == "x"})
-    for rows, cols in TURNED:
-        for dtype in (F32, I8, DType.F64):
-            for unit in (True, False):
-                jobs[turn, rows, cols, dtype, unit] = Job(turn(rows, cols, dtype), {"t": unit, "out": True})
-    for m, n, inner in MULTIPLIED:
-        for dtype in (F32, DType.F64, I8, I32, DType.I64):
-            jobs[product, m, n, inner, dtype] = Job(product(m, n, inner, dtype))
+    for params in selected(request):
+        match params:
+            case {"m": m, "n": n, "inner": inner, "dtype": dtype}:
+                jobs[product, m, n, inner, dtype] = Job(product(m, n, inner, dtype))
+            case {"rows": rows, "cols": cols, "dtype": dtype}:
+                for unit in (True, False):
+                    jobs[turn, rows, cols, dtype, unit] = Job(turn(rows, cols, dtype), {"t": unit, "out": True})
     return build_all(jobs)
 
 
@@ -296,6 +297,7 @@ def test_guards_are_numbered_across_loops(kernels: Kernels) -> None:
     check(built, {"a": normal(1, 4), "b": normal(3, 4), "n": 1, "out": zeros(102, 4)})
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(("rows", "cols"), TURNED)
 @pytest.mark.parametrize("dtype", [F32, I8, DType.F64])
 def test_transposed_loads(kernels: Kernels, rows: int, cols: int, dtype: DType) -> None:
@@ -304,6 +306,7 @@ def test_transposed_loads(kernels: Kernels, rows: int, cols: int, dtype: DType) 
         check(kernels[turn, rows, cols, dtype, unit], {"t": t, "out": np.zeros((rows, cols), dtype.np)})
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(("m", "n", "inner"), MULTIPLIED)
 @pytest.mark.parametrize("dtype", [F32, DType.F64, I8, I32, DType.I64])
 def test_products_of_any_size(kernels: Kernels, m: int, n: int, inner: int, dtype: DType) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Mapping
-from functools import cache
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -58,21 +57,17 @@ def four_ways(m: int, n: int, inner: int, dtype: DType) -> k.Kernel:
     return trace(product, a=dtype, b=dtype, turned_a=dtype, turned_b=dtype)
 
 
-SIZES = [(61, 65, 77), (3, 200, 33), (40, 7, 300), (1, 1, 1)]
-
-
-@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["native", "portable"])
-def in_four_ways(request: pytest.FixtureRequest, build_all: BuildAll) -> Callable[[tuple[int, int, int]], Mapping[Hashable, Built]]:
-    """Return a function that gives `four_ways` of a size for every dtype, in one library."""
-    return cache(lambda size: build_all({dtype: Job(four_ways(*size, dtype)) for dtype in MATMUL_RESULT}, portable=request.param))
-
-
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("dtype", tuple(MATMUL_RESULT), ids=str)
 @pytest.mark.slow
-def test_operands_are_read_as_they_lie(in_four_ways: Callable[[tuple[int, int, int]], Mapping[Hashable, Built]],
-                                       size: tuple[int, int, int], dtype: DType) -> None:
-    (m, n, inner), built = size, in_four_ways(size)[dtype]
+@pytest.mark.parametrize(("size", "portable"), [
+    ((61, 65, 77), False), ((61, 65, 77), True), ((3, 200, 33), False), ((40, 7, 300), False), ((1, 1, 1), False)], ids=str)
+def test_operands_are_read_as_they_lie(build_all: BuildAll, size: tuple[int, int, int], portable: bool) -> None:
+    for dtype, built in build_all({dtype: Job(four_ways(*size, dtype)) for dtype in MATMUL_RESULT}, portable=portable).items():
+        reads_operands_as_they_lie(built, size, dtype)
+
+
+def reads_operands_as_they_lie(built: Built, size: tuple[int, int, int], dtype: DType) -> None:
+    """Hold every product of `four_ways` against NumPy's."""
+    m, n, inner = size
     lhs, rhs = numbers(dtype, m, inner), numbers(dtype, inner, n, seed=1)
     wide = MATMUL_RESULT[dtype].np
 
@@ -84,8 +79,8 @@ def test_operands_are_read_as_they_lie(in_four_ways: Callable[[tuple[int, int, i
     assert built(args) == 0
     expected = lhs.astype(wide) @ rhs.astype(wide)
     for name in ("plain", "left", "right", "both", "tiles"):
-        np.testing.assert_array_equal(args[name], expected, err_msg=name)
-    np.testing.assert_array_equal(args["double"], 2 * expected + 1)
+        np.testing.assert_array_equal(args[name], expected, err_msg=f"{name} of {dtype}")
+    np.testing.assert_array_equal(args["double"], 2 * expected + 1, err_msg=str(dtype))
 
 
 def test_no_transposed_copy_is_made() -> None:

@@ -1,6 +1,6 @@
 // Runs a package that is compiled to shared objects. usage: host SPEC
 //
-// SPEC is lines of words: `kernel aic|aiv PATH` in the order of func_id, `orchestration PATH FUNCTION`, `tensor DTYPE EXTENT...` in
+// SPEC is lines of words: `kernel aic|aiv PATH ENTRY` in the order of func_id, `orchestration PATH FUNCTION`, `tensor DTYPE EXTENT...` in
 // the order of the arguments, whose elements lie one tensor after the other in the file of `data PATH`, `scalar SLOT`,
 // and for each run `run ORDER SEED OUT GRAPH`: the tensors as they are then go to OUT, the task graph as JSON to GRAPH.
 #include <dlfcn.h>
@@ -65,10 +65,10 @@ static Spec read_spec(const char *path) {
         std::string kind, word;
         words >> kind >> word;
         if (kind == "kernel") {
-            std::string shared;
-            words >> shared;
+            std::string shared, entry;
+            words >> shared >> entry;
             void *opened = library(shared);
-            spec.kernels.push_back({word == "aic", symbol<void (*)(int64_t *)>(opened, "kernel_entry"),
+            spec.kernels.push_back({word == "aic", symbol<void (*)(int64_t *)>(opened, entry),
                                     symbol<void (*)(const HostTask *)>(opened, "pto_emulator_begin"),
                                     symbol<void (*)()>(opened, "pto_emulator_end")});
         } else if (kind == "orchestration") {

@@ -13,6 +13,7 @@ from tests.npu.emulator import Array, Given, LoadedKernel
 from tests.npu.harness import FAMILIES, RunFault
 from tests.npu.instructions.batch import load_batch
 from tests.npu.instructions.case import C_TYPES
+from tests.selected import selected
 
 F32, F16, BF16, I8 = np.float32, np.float16, ml_dtypes.bfloat16, np.int8
 
@@ -113,9 +114,10 @@ PRODUCTS = (
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadedKernel]:
-    """Return all products as kernels of one family, compiled together."""
+    """Return the products of this run as kernels of one family, compiled together."""
     wrong = {"i8_to_f32": Product("", I8), "f32_to_i32": Product("", F32, out=np.int32)}
-    sources = {product.name: product.source() for product in PRODUCTS} | {name: product.source() for name, product in wrong.items()}
+    products = [params["product"] for params in selected(request) if params["kernels"] == request.param and "name" not in params]
+    sources = {product.name: product.source() for product in products} | {name: product.source() for name, product in wrong.items()}
     return load_batch(tmp_path_factory.mktemp("products"), sources, request.param, cube=True)
 
 

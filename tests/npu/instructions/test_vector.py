@@ -9,14 +9,16 @@ from tests.npu.harness import FAMILIES, RunFault
 from tests.npu.instructions.batch import load_batch
 from tests.npu.instructions.case import Case
 from tests.npu.instructions.vector_cases import cases
+from tests.selected import selected
 
 CASES = {case.name: case for case in cases()}
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, LoadedKernel]]:
-    """Return all cases as kernels of one family, compiled together."""
-    return request.param, load_batch(tmp_path_factory.mktemp("cases"), {name: case.source() for name, case in CASES.items()}, request.param)
+    """Return the cases of this run as kernels of one family, compiled together."""
+    sources = {params["case"].name: params["case"].source() for params in selected(request) if params["kernels"] == request.param}
+    return request.param, load_batch(tmp_path_factory.mktemp("cases"), sources, request.param)
 
 
 @pytest.mark.sampled(60)
