@@ -227,3 +227,8 @@ def test_ctrl_c_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     found = auto_schedule(on(2), budget=40)
     assert found.was_stopped and len(found.trials) == 4 and found.cycles == min(trial.cycles for trial in found.trials)
     assert "stopped by Ctrl-C" in str(found) and "then stopped" in text_of(html_of(found.card))
+
+
+def test_the_label_of_the_bound_stays_on_the_card() -> None:
+    found = html_of(on(6).compile("interp").run().compare({"b": on(6)}).card)
+    assert '<b style="left:100.00%;transform:translateX(-100.00%)">bound 100</b>' in found
