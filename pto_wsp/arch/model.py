@@ -340,6 +340,11 @@ class Arch(Model, Displayed):
         """
         return self.model_copy(update={"clock_ghz": ghz})
 
+    @property
+    def gives_costs(self) -> bool:
+        """Whether the model says how fast its units are."""
+        return all(unit.startup_cycles is not None for unit in self.units)
+
     def rate(self, unit: ExecUnit, dtype: str, n_bytes: int) -> float:
         """Return the elements of a dtype that a unit processes per cycle.
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, Mesh, Tensor, TensorLayout, Tunable, allreduce, jit, tt
-from pto_wsp.errors import PlanNameError
+from pto_wsp.errors import PlanConflictError, PlanNameError
 from pto_wsp.schedule.tiling_entries import KEYS
 
 F32 = DType.F32
@@ -106,3 +106,26 @@ def test_rows_that_nothing_asks_for_are_refused(tiles: Entries, axes: tuple[int,
 def test_rewrites_are_taken_back() -> None:
     plan = attend.plan()
     assert plan.but(allow=("online_softmax",)).but(allow=()) == plan
+
+
+@jit(target="interp")
+def two_layers(x: Tensor["t", 64, F32], w: Tensor[64, 64, F32]):
+    for _ in range(2):
+        size = np.sqrt(np.mean(x * x, axis=-1, keepdims=True))
+        x = x / size @ w
+    return np.exp(x - 1)
+
+
+def test_a_group_by_hand_is_one_kernel_or_refused() -> None:
+    plan = two_layers.plan(arch="ascend_910b")
+    with pytest.raises(PlanConflictError) as divided:      # the products stand between them
+        plan.but(groups={"ends": ("size.mul", "out")})
+    assert divided.value.message == "the group `ends` cannot compute `out` as well"
+    each_layer = plan.but(groups={"sizes": ("size", "x.div")})      # names of values in both layers: a kernel for each layer
+    assert {"sizes", "sizes_2"} <= set(each_layer.group_names)
+
+
+def test_a_plan_for_a_machine_without_speeds_runs_here() -> None:
+    x, w = np.full((3, 64), 2, np.float32), np.eye(64, dtype=np.float32)
+    assert (two_layers(x, w, plan=two_layers.plan(arch="ascend_950")) == 1).all()
+    assert two_layers.compiled[-1].arch == "ascend_950"

@@ -277,7 +277,8 @@ def program_of(function: TensorFunction, planned: PlannedFunction, options: JitO
         workload = workload.under(options.schedule)
     verified = options.target == "interp" and options.rest.get("verify_passes") is True      # whose kernels have no passes
     rest = {name: value for name, value in options.rest.items() if name != "verify_passes" or not verified}
-    program: Program = workload.compile(options.target or DEFAULT_TARGET, arch=arch, **rest)
+    priced = arch if arch.gives_costs else arch_of(_WITHOUT_MEMORIES)      # a call runs here, whatever machine its plan is for
+    program: Program = workload.compile(options.target or DEFAULT_TARGET, arch=priced, **rest)
     return program, emitted
 
 

@@ -66,6 +66,7 @@ def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFuncti
         work = _Partition(function, planned.plan, context, follow=True)
         body = work.divided(function.body)
         _check_followed(saved, work.made, function)
+    work.check_asked()
     if again_in(planned.plan):
         function = replace(function, body=computed_again(replace(function, body=body), planned.plan))
         work = _Partition(function, planned.plan, context, marked=True)
@@ -135,6 +136,7 @@ class _Partition:
         self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
         self._followed = _chosen_groups(plan) if follow else {}
         self._by_hand = replace(plan, entries=tuple(entry for entry in plan.entries if entry.by_hand))
+        self._kernels: dict[str, list[tuple[str, Sequence[Item]]]] = {}      # of each group by hand: names and items
         self._apart: dict[str, Sequence[Item]] = {}      # of the body at hand: statements that could not join their group at once
         self._n_puts: Counter[int] = Counter()
         self._turns: dict[int, int] = {}      # of writes, by Python id: how many earlier ones write the same array
@@ -180,6 +182,18 @@ class _Partition:
                 self._refuse_group(asked, apart)
         self._apart = outside
         return replace(body, items=tuple(item for part in parts for item in self._marked(part)))
+
+    def check_asked(self) -> None:
+        """Check that some kernel of each group by hand computes all the values of the group that are computed at all.
+
+        Raises: J303 for a group that is divided. A name that stands for several values, as those of a function that is called twice, may
+        have a kernel for each call.
+        """
+        for asked, kernels in self._kernels.items():
+            listed = [{value for value in self._asked[asked] if any(value in (one, one.partition("#")[0]) for one in self.made[name])}
+                      for name, _ in kernels]
+            if set().union(*listed) not in listed:
+                self._refuse_group(asked, kernels[-1][1])
 
     def _choose_algorithm(self, item: Item) -> None:
         """Write into the plan by which algorithm a collective moves, where the plan says nothing."""
@@ -374,7 +388,8 @@ class _Partition:
         value = statement.results[0].name if isinstance(statement, Apply) else "this write"
         raise PlanConflictError(f"the group `{name}` cannot compute `{value}` as well", statement.span,
                                 expected="values that a task can compute from tiles of the same rows and columns",
-                                found="a sum over an axis that the others are cut along, a part of a value, or a read behind a write",
+                                found="a sum over an axis that the others are cut along, a part of a value, a read behind a write, or a "
+                                "kernel that must run between them",
                                 help="give the value a group of its own")
 
     def _refuse(self, item: Item) -> KernelGroup:
@@ -429,6 +444,8 @@ class _Partition:
         alone = [array.name for array in dict.fromkeys(puts) if puts.count(array) == self._n_puts[array.id] and array.name not in values]
         fills = part.asked.endswith(FILL)      # of memory that another kernel writes under the same name
         self.made[name] = (name,) if fills else tuple((*values, *alone) or (last,))
+        if part.asked in self._asked:
+            self._kernels.setdefault(part.asked, []).append((name, part.items))
         self.plan = self.plan.with_choice("groups", name, "", self.made[name], self._context.fineness_of(statements).reason)
         items = [_with_group(item, name) for item in part.items]
         self.groups[name] = replace(part.group, items=tuple(items), statements=tuple(statements_of(items)))
