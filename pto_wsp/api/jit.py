@@ -15,6 +15,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FunctionType
 from typing import Any, Generic, NoReturn, TypeVar, cast, overload
 
@@ -319,12 +320,12 @@ def jit(function: Callable[..., Result], /) -> JitFunction[Result]: ...
 
 
 @overload
-def jit(*, plans: str | None = None, target: str | None = None, arch: object = None, schedule: object = None,
+def jit(*, plans: str | Path | None = None, target: str | None = None, arch: object = None, schedule: object = None,
         **options: object) -> Callable[[Callable[..., Result]], JitFunction[Result]]: ...
 
 
 @user_call()
-def jit(function: Callable[..., Any] | None = None, /, *, plans: str | None = None, target: str | None = None, arch: object = None,
+def jit(function: Callable[..., Any] | None = None, /, *, plans: str | Path | None = None, target: str | None = None, arch: object = None,
         schedule: object = None, **options: object) -> JitFunction[Any] | Callable[[Callable[..., Any]], JitFunction[Any]]:
     """Decorate a function on whole tensors. A call compiles it, once for each class of arguments, and runs it.
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, PtoError, Tensor, TilePlan, jit
+from pto_wsp.errors import PlanNameError
 from tests.caches import with_runtime
 
 F32, F16 = DType.F32, DType.F16
@@ -115,6 +116,15 @@ def test_a_plan_is_found_by_function_arch_target_and_dtype(tmp_path: Path) -> No
     (tmp_path / "b.json").write_text("no plan")
     assert planned(tmp_path, F32)[0] == 2
     assert planned(tmp_path, F16)[0] == 4
+
+
+def test_an_error_of_a_plan_that_was_found_names_its_file(tmp_path: Path) -> None:
+    _, plan = planned(tmp_path, F32)
+    plan.but(tiles={"out": {"t": 2}}).save(tmp_path / "f.json")
+    (tmp_path / "f.json").write_text((tmp_path / "f.json").read_text().replace('"out"', '"ouch"'))
+    with pytest.raises(PlanNameError) as caught:
+        planned(tmp_path, F32)
+    assert caught.value.notes == (f"the plan is {tmp_path / 'f.json'}",)
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from pto_wsp.api.tensors.plan_files import find_plan
 from pto_wsp.api.tensors.runs import ProgramRuns
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import JitOptionError
+from pto_wsp.errors import JitOptionError, PtoError
 from pto_wsp.ir.digest import tensor_digest
 from pto_wsp.ir.tensor_function import TensorFunction
 from pto_wsp.schedule.tiling import TilePlan
@@ -192,9 +192,9 @@ class KnownFunctions:
 
     def _made(self, bound: BoundArguments, traced: Traced, plan: TilePlan | None, source: str | None) -> ReadyFunction:
         function = traced.function
-        arch = self.arch_of(plan)
+        arch, file = self.arch_of(plan), None
         if plan is None and self._options.plans is not None:
-            plan = find_plan(self._options.plans, function, arch, self._options.target)
+            plan, file = find_plan(self._options.plans, function, arch, self._options.target) or (None, None)
         types = tuple(f"{leaf.path}: {leaf.type!r}" for leaf in bound.leaves)
         key = _digest(tensor_digest(function), "" if plan is None else plan.digest, arch.model_dump_json(), *self._options.key())
 
@@ -213,7 +213,12 @@ class KnownFunctions:
                 disk.keep_program(record, made)
             return made
 
-        known = PROGRAMS.find(key, make)
+        try:
+            known = PROGRAMS.find(key, make)
+        except PtoError as problem:
+            if file is not None and problem.code.startswith("J3"):
+                problem.notes = (*problem.notes, f"the plan is {file}")
+            raise
         if source is not None:
             disk.keep_trace(source, key, traced)
         return self._ready(bound, traced, arch, key, known)

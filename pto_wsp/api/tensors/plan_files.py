@@ -19,8 +19,8 @@ from pto_wsp.source import here
 _DTYPES = frozenset(str(dtype) for dtype in DType)
 
 
-def find_plan(folder: Path, function: TensorFunction, arch: Arch, target: str) -> TilePlan | None:
-    """Return the plan of a function, arch and target; None where there is none.
+def find_plan(folder: Path, function: TensorFunction, arch: Arch, target: str) -> tuple[TilePlan, Path] | None:
+    """Return the plan of a function, arch and target, and its file; None where there is none.
 
     Of several, a plan whose file name has more of the function's dtypes wins, then one without any; ties go by name. A file for another
     dtype, as its name says, is left alone.
@@ -29,7 +29,8 @@ def find_plan(folder: Path, function: TensorFunction, arch: Arch, target: str) -
     try:
         files = sorted(folder.glob("*.json"))
         if not files and not folder.is_dir():
-            raise PlanFileError(f"{folder} is no folder of plans", here(), help="make the folder; plan.save(path) writes a plan there")
+            raise PlanFileError(f"{folder} is no folder of plans", here(), found=f"no folder {folder.absolute()}", help="make the folder: "
+                                "plan.save(path) writes a plan there; plans=Path(__file__).parent / 'plans' is one beside the code")
         heads = {file: _head(file) for file in files}
     except OSError as problem:
         raise PlanFileError(f"the plans in {folder} cannot be read", here(), found=str(problem)) from None
@@ -39,7 +40,7 @@ def find_plan(folder: Path, function: TensorFunction, arch: Arch, target: str) -
         named = set(file.name.split(".")[1:-1]) & _DTYPES
         if head == (function.name, arch.name, target) and named <= wanted and (best is None or len(named) > best[0]):
             best = (len(named), file)
-    return None if best is None else TilePlan.load(best[1])
+    return None if best is None else (TilePlan.load(best[1]), best[1])
 
 
 def _head(file: Path) -> tuple[object, object, object] | None:

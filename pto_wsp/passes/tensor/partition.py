@@ -193,7 +193,9 @@ class _Partition:
             listed = [{value for value in self._asked[asked] if any(value in (one, one.partition("#")[0]) for one in self.made[name])}
                       for name, _ in kernels]
             if set().union(*listed) not in listed:
-                self._refuse_group(asked, kernels[-1][1])
+                first, last = (list(self.made).index(name) for name, _ in (kernels[0], kernels[-1]))
+                between = [value for values in list(self.made.values())[first + 1:last] for value in values]
+                self._refuse_group(asked, kernels[-1][1], f"name {', '.join(between[:8])} as well, which stand between, or ")
 
     def _choose_algorithm(self, item: Item) -> None:
         """Write into the plan by which algorithm a collective moves, where the plan says nothing."""
@@ -382,15 +384,15 @@ class _Partition:
         most = _WHOLE if self._context.has_parts else 0
         return all(prod(limit_of(extent) or 1 << 30 for extent in array.shape) <= most for array in parted)
 
-    def _refuse_group(self, name: str, items: Sequence[Item]) -> None:
-        """Raise the error of a group by hand whose statements cannot share a kernel."""
+    def _refuse_group(self, name: str, items: Sequence[Item], instead: str = "") -> None:
+        """Raise the error of a group by hand whose statements cannot share a kernel. `instead`: what may help before the usual help."""
         statement = next(statements_of(items))
         value = statement.results[0].name if isinstance(statement, Apply) else "this write"
         raise PlanConflictError(f"the group `{name}` cannot compute `{value}` as well", statement.span,
                                 expected="values that a task can compute from tiles of the same rows and columns",
                                 found="a sum over an axis that the others are cut along, a part of a value, a read behind a write, or a "
                                 "kernel that must run between them",
-                                help="give the value a group of its own")
+                                help=f"{instead}give the value a group of its own")
 
     def _refuse(self, item: Item) -> KernelGroup:
         """Raise the error of a statement that no kernel can compute: an axis that must be whole has no bound."""
