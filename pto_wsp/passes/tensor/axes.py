@@ -10,7 +10,7 @@ the result), or *whole* (sort, a constant slice: no tile of it means anything al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TypeAlias
 
@@ -86,6 +86,11 @@ class Axes:
         self.every: tuple[Dim, ...] = tuple([axis for axis in self._order if axis not in self._by_tables and axis is not None])
 
     # -- questions -----------------------------------------------------------------------------------------------------
+    @property
+    def values(self) -> Collection[tuple[ArrayView | Array, Dims]]:
+        """The views and arrays of the statements, each with the axes of its dimensions."""
+        return self._found.values()
+
     def of_array(self, array: Array) -> Dims:
         """Return the axis of each dimension of an array that the group defines; None where the extent is 1."""
         return self._of(array)

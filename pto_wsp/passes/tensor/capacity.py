@@ -45,9 +45,15 @@ def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str
     return max(accumulate(changes))
 
 
-def least_bytes(group: KernelGroup, bounds: Mapping[str, int]) -> int:
-    """Return the bytes of the smallest tiles: one position of each axis that is cut, eight positions of each axis that is walked."""
+def smallest_fit(group: KernelGroup, bounds: Mapping[str, int], limit: int) -> bool:
+    """Tell whether the smallest tiles have at most `limit` bytes: one position of each axis that is cut, eight of an axis that is walked."""
     sizes = dict.fromkeys(group.tiled, 1)
     if group.walked is not None:
         sizes[group.walked] = 8
-    return tile_bytes(group, sizes, bounds)
+    elements: dict[Dims, int] = {}
+    total = 0      # as if all tiles lived at the same time, which most groups have room for
+    for value, dims in group.axes.values:
+        if dims not in elements:
+            elements[dims] = prod([sizes.get(axis) or bound_of(group.axes, axis, bounds) or 1 for axis in dims if axis is not None])
+        total += elements[dims] * value.dtype.nbytes
+    return total <= limit or tile_bytes(group, sizes, bounds) <= limit

@@ -40,7 +40,7 @@ from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.again import again_in, computed_again
 from pto_wsp.passes.tensor.axes import Axes, Dim, defined_by, statements_of
-from pto_wsp.passes.tensor.capacity import HOST_BYTES, least_bytes
+from pto_wsp.passes.tensor.capacity import HOST_BYTES, smallest_fit
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, is_move, made_by, named_by, users_of, users_of_state
 from pto_wsp.passes.tensor.group_costs import FILL, fits, said_of
@@ -297,7 +297,7 @@ class _Partition:
 
     def _fits(self, group: KernelGroup) -> bool:
         if self._context.arch.neutral or self._context.arch.cores.shared:
-            return least_bytes(group, self._bounds) <= HOST_BYTES
+            return smallest_fit(group, self._bounds, HOST_BYTES)
         return fits("", group, self._by_hand, self._context)
 
     def _small(self, before: KernelGroup, after: KernelGroup, became: Mapping[Dim, Dim]) -> bool:
@@ -421,6 +421,8 @@ class _Partition:
 
     def _asked_by_name(self, statement: Statement) -> str:
         """Return the group that names what a statement makes: `x#2` by its whole name, else by `x`, which is every value of that name."""
+        if not self._asked and not self._followed:
+            return ""
         names = [array.name for array in named_by(statement)]
         followed = [group for group, values in self._followed.items() if any(name in values for name in names)]
         if isinstance(statement, Put) and len(followed) > 1:      # a kernel for each write, in the order of the writes

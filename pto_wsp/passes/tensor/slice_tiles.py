@@ -31,6 +31,8 @@ def _bounded(extent: Scalar) -> Scalar:
 
 
 def _with_tiles(view: ArrayView) -> ArrayView:
+    if not view.steps:
+        return view
     steps: list[ArrayStep] = []
     for step in view.steps:
         if isinstance(step, Cut) and step.step == 1 and not isinstance(step.start, Const | type(None)):
