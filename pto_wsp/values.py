@@ -57,6 +57,17 @@ class Derived:
 
     __slots__ = ()
 
+    def beside(self, **new: Any) -> Self:
+        """Return the value with other fields, of which no attribute follows: attributes that are known stay known."""
+        made = cast(Self, replace(cast(Any, self), **new))
+        for name in [name for base in self.__class__.__mro__[1:-1] for name in base.__dict__["__slots__"] if name not in new]:
+            try:
+                known = object.__getattribute__(self, name)
+            except AttributeError:      # not asked for yet
+                continue
+            _set(made, name, known)
+        return made
+
     if not TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any:      # of a slot that is not set yet
             cls = self.__class__

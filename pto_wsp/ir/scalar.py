@@ -563,11 +563,16 @@ def elements_in(scalars: Iterable[Scalar]) -> frozenset[int]:
     """Return the ids of the arrays of which scalars read an element."""
     found: frozenset[int] = frozenset()
     for node in scalars:
+        if node.__class__ in _WITHOUT_ELEMENTS:      # most
+            continue
         if isinstance(node, _OfNode):
             found |= node.elements
         elif isinstance(node, Sum | AxisName):
             found |= elements_in(children(node))
     return found
+
+
+_WITHOUT_ELEMENTS = frozenset({Const, Var, SymbolRef})
 
 
 def leaves(node: Scalar) -> tuple[Scalar, ...]:

@@ -149,6 +149,22 @@ class ArrayView(_OfView):
         return tuple(shape)
 
     @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        rank = self.array.rank
+        for step in self.steps:
+            match step:
+                case Pick():
+                    rank -= 1
+                case Insert():
+                    rank += 1
+                case Refold(shape):
+                    rank = len(shape)
+                case _:
+                    pass
+        return rank
+
+    @property
     def dtype(self) -> DType:
         """The dtype of the elements."""
         return self.array.dtype

@@ -87,12 +87,10 @@ def _search(start: PlannedFunction, context: TensorContext, must_lower: bool = F
 
 def _has_stacks(function: TensorFunction) -> bool:
     """Tell whether a tile of a function in tiled form is no matrix: such a tile may have no form in a kernel."""
-    return any(_is_stack(view.shape) for leaf in flow.leaves(function.body) for view in leaf.views)
+    return any(_is_stack(view.shape) for leaf in flow.leaves(function.body) for view in leaf.views if view.rank > 2)
 
 
 def _is_stack(shape: Sequence[Scalar]) -> bool:
-    if len(shape) <= 2:
-        return False
     above = sum(extent != Const(1) for extent in shape)
     return above > 2 or (above == 2 and shape[-1] == Const(1))
 

@@ -138,9 +138,11 @@ class Axes:
         elif isinstance(statement, Apply) and statement.op == TAKE:
             self._by_tables.update(read[0][:1])
         for axes in (*read, *defined):
-            self._order.update(dict.fromkeys(axes))
-        self.turned = self.turned or any(len(set(axes)) < len(axes) - max(0, axes.count(None) - 1)
-                                         for axes in (*views, *defined) if len(axes) > 1)
+            for axis in axes:
+                self._order[axis] = None
+        for axes in (*views, *defined):
+            if len(set(axes)) < len(axes) - max(0, axes.count(None) - 1):
+                self.turned = True
 
     # -- relations -----------------------------------------------------------------------------------------------------
     def _new_dim(self, extent: Scalar) -> Dim | None:
@@ -195,7 +197,7 @@ class Axes:
 
     def _join(self, one: Dim | None, other: Dim | None) -> None:
         """Make the axes of two dimensions one: that with the older dimension."""
-        if one is None or other is None:
+        if one is None or other is None or one == other:
             return
         first, second = self.axis(one), self.axis(other)
         if first != second:
@@ -208,8 +210,8 @@ class Axes:
     def _along(self, one: ArrayView | Array, other: ArrayView | Array, skip: int = 0, skip_other: int = 0) -> None:
         """Join dimensions from the last backwards, without the last `skip` and `skip_other`: they broadcast."""
         left, right = self._dims(one), self._dims(other)
-        for dim, dim_other in zip(reversed(left[:len(left) - skip]), reversed(right[:len(right) - skip_other]), strict=False):
-            self._join(dim, dim_other)
+        for k in range(1, 1 + min(len(left) - skip, len(right) - skip_other)):
+            self._join(left[-k - skip], right[-k - skip_other])
 
     def _ask_of(self, value: ArrayView | Array, dim: int, role: AxisRole) -> None:
         self._ask(self._dims(value)[dim], role)

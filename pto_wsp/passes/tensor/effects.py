@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import count
 
@@ -92,19 +93,17 @@ def arrays_written(item: Item) -> frozenset[int]:
 
 def users_of(function: TensorFunction) -> dict[int, frozenset[int]]:
     """Return, by id of an array, the statements (by their Python id) that use the array; 0 stands for results, bounds and conditions."""
-    users: dict[int, set[int]] = {}
-
-    def note(ids: Iterable[int], user: int) -> None:
-        for one in ids:
-            users.setdefault(one, set()).add(user)
-
+    users: defaultdict[int, set[int]] = defaultdict(set)
+    read: set[int] = {view.array.id for view in function.results}
     for item in flow.walk(function.body):
         if isinstance(item, flow.Do):
-            note([view.array.id for view in item.leaf.views], id(item.leaf))
-            note(item.leaf.elements, 0)
+            for view in item.leaf.views:
+                users[view.array.id].add(id(item.leaf))
+            read |= item.leaf.elements
         else:
-            note(elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars), 0)
-    note((view.array.id for view in function.results), 0)
+            read |= elements_in(one for evaluation in flow.evaluations(item) for one in evaluation.scalars)
+    for one in read:
+        users[one].add(0)
     return {one: frozenset(found) for one, found in users.items()}
 
 
@@ -142,8 +141,8 @@ def fresh_ids(function: TensorFunction) -> Iterator[int]:
 def group_name(item: Item) -> str:
     """Return the group that an item is marked with; "" for none."""
     match item:
-        case flow.Do(leaf) if isinstance(leaf, Apply | Put | Show):
-            return leaf.group
+        case flow.Do(leaf):
+            return "" if isinstance(leaf, Make) else leaf.group
         case flow.Loop(note=note):
             return note.group
         case flow.Choice(branches):

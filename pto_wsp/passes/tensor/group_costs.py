@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -42,6 +43,7 @@ from pto_wsp.values import dataclass
 COPY = "copy"      # no op: what a store moves
 FILL = ".fill"     # behind the name of memory: the kernel that fills it
 NO_TILES: Mapping[Dim, int] = {}
+_ONE = Const(1)
 
 
 def fits(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) -> bool:
@@ -81,31 +83,33 @@ def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim |
     """Return the plan's entry about a group or one of its axes, under the name of the group or of a value that the group computes."""
     if key not in [entry.key for entry in plan.entries]:
         return None
-    also = _known_as(name, group, axis)
+    known = _known_as(name, group)
+    also: Sequence[tuple[str, str]] = known.get(axis, ())
     if axis is None:
         return plan.said(key, name, "", also)
-    summed = [one for one in group.whole if AxisRole.SUMMED in group.axes.roles(one)]
-    if key == "inner" and summed == [axis]:
-        also = (*also, (name, "k"), *((value, "k") for value, _ in _known_as(name, group, None)))
+    if key == "inner" and [one for one in group.whole if AxisRole.SUMMED in group.axes.roles(one)] == [axis]:
+        also = (*also, (name, "k"), *((value, "k") for value, _ in known[None]))
     return plan.said(key, name, axis_names(group)[axis], also)
 
 
-@lru_cache(maxsize=512)      # a group is asked about its axes by many keys
-def _known_as(name: str, group: KernelGroup, axis: Dim | None) -> tuple[tuple[str, str], ...]:
-    """Return what a plan may call an axis of a group, as (value, dimension), or the group itself: its values, without a dimension."""
+@lru_cache(maxsize=64)      # a group is asked about its axes by many keys
+def _known_as(name: str, group: KernelGroup) -> Mapping[Dim | None, Sequence[tuple[str, str]]]:
+    """Return what a plan may call each axis of a group, as (value, dimension), and under None the group: its values, without dimensions."""
     results = [] if name.endswith(FILL) else _results_of(group)      # a kernel that fills memory is not the one that computes it
-    if axis is None:
-        return tuple([(array.name, "") for array, _ in results])
-    also = [(array.name, _axis_key(array, k)) for array, axes in results for k, one in enumerate(axes) if one == axis]
+    found: dict[Dim | None, list[tuple[str, str]]] = defaultdict(list)
+    for array, axes in results:
+        for k, axis in enumerate(axes):
+            found[axis].append((array.name, _axis_key(array, k)))
     for statement in group.statements:
         for view in statement.reads:
             if view.array.id not in group.local:
-                also.extend((group_value, _read_key(view.array, k))
-                            for k, one in enumerate(_along_array(view, group.axes.of_view(view))) if one == axis
-                            for group_value in (name, *(array.name for array, _ in results)))
-    return tuple(also)
+                for k, axis in enumerate(_along_array(view, group.axes.of_view(view))):
+                    key = _read_key(view.array, k)
+                    found[axis] += [(name, key), *[(array.name, key) for array, _ in results]]
+    return {**found, None: [(array.name, "") for array, _ in results]}
 
 
+@lru_cache(maxsize=64)
 def _results_of(group: KernelGroup) -> list[tuple[Array, Sequence[Dim | None]]]:
     """Return the arrays that a group writes and computes, each with the axes of its dimensions: first what the group is called after."""
     outputs = [(array, group.axes.of_array(array)) for array in group.outputs]
@@ -207,9 +211,9 @@ def _has_tiles(group: KernelGroup, several: frozenset[Dim | None], walked: Dim |
         for dim, axis in enumerate(group.axes.of_view(view)):
             start = Var("tile", dim)
             step = start if axis == walked else step
-            if axis is not None and group.axes.extent(axis) != Const(1) and axis not in several:
-                steps.append(Cut(dim, start, add(start, Const(1))))
-            elif axis in group.tiled and group.axes.extent(axis) != Const(1):
+            if axis is not None and group.axes.extent(axis) != _ONE and axis not in several:
+                steps.append(Cut(dim, start, add(start, _ONE)))
+            elif axis in group.tiled and group.axes.extent(axis) != _ONE:
                 steps.append(TileCut(dim, start, 2))
         if not _is_tile(view.array.shape, view.steps + tuple(steps), tuple(bounds.items()), step):
             return False
@@ -259,11 +263,12 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
         said = said_of(plan, key, name, group, axis)
         return said.first if said is not None and isinstance(said.first, int) else None
 
+    tiles = {axis: given_of(axis, "tiles") for axis in group.tiled}
     leading = _leading_axes(group)
     others = [axis for axis in group.tiled if axis != columns and axis not in leading]
     flat = said_of(plan, "flat", name, group) if _may_say_rows(plan, name, group, others) else None
     asked = flat.first if flat is not None and isinstance(flat.first, tuple) else ()
-    others.sort(reverse=True, key=lambda axis: (names[axis] in asked, (given_of(axis, "tiles") or 1) > 1, extents[axis],
+    others.sort(reverse=True, key=lambda axis: (names[axis] in asked, (tiles[axis] or 1) > 1, extents[axis],
                                                 group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
     row, steps_of_several = (None, True) if any_rows else _rows_and_step(group, columns, walked, others)
     fineness = context.fineness_of(group.statements)
@@ -271,7 +276,7 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
                *((*others,) if any_rows else (row,) if fineness < Fineness.SUMS else ())}
 
     def axis_of(axis: Dim, key: str) -> TileAxis:
-        given = given_of(axis, key)
+        given = tiles[axis] if key == "tiles" else given_of(axis, key)
         tails = said_of(plan, "tails", name, group, axis) if key == "tiles" and given is None else None
         if tails is not None and isinstance(tails.first, tuple) and isinstance(tails.first[0], int):
             given = tails.first[0]

@@ -415,7 +415,7 @@ class _Partition:
     def _asked_name(self, item: Item) -> str:
         for statement in statements_of((item,)):
             name = self._asked_by_name(statement)
-            if name or (isinstance(statement, Apply | Put | Show) and statement.group):
+            if name or (not isinstance(statement, Make) and statement.group):
                 return name or getattr(statement, "group", "")
         return ""
 
@@ -553,8 +553,8 @@ def _id_of(item: Item) -> int:
 def _with_group(item: Item, name: str) -> Item:
     def mark(inner: Item) -> Item:
         match inner:
-            case flow.Do(leaf) if isinstance(leaf, Apply | Put | Show):
-                return flow.Do(replace(leaf, group=name))
+            case flow.Do(leaf) if not isinstance(leaf, Make):
+                return flow.Do(leaf.beside(group=name))
             case flow.Loop():
                 return flow.with_bodies(replace(inner, note=BodyNote(name)), body)
             case flow.Choice(branches):

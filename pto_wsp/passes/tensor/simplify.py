@@ -33,12 +33,13 @@ Key: TypeAlias = tuple[object, ...]
 def simplify(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Compute common values once, drop what nothing reads, compose views of views, and fold numbers."""
     function = planned.function
-    short = _with_short_parts(function)
+    short = _with_short_parts(function, frozenset())
     while True:
+        simple = _leaf_ids(function) & _leaf_ids(short)      # of statements that stay as they are
         function = function if short == function else short      # what is simple stays the same object
         facts = _Values(*_changing_and_elements(function))
         merged = _live(_merged(function, facts))
-        short = _with_short_parts(merged)
+        short = _with_short_parts(merged, simple)
         # a second merge finds more only where a part became shorter, or an array is no longer written or read by a scalar
         if short == merged and _changing_and_elements(merged) == (facts.changing, facts.elements):
             return replace(planned, function=merged)
@@ -55,9 +56,17 @@ def verify_after_simplify(planned: PlannedFunction) -> None:
             assert composed(view) == view, f"`{view.array.name}` has a longer view than it needs: {view.steps}"
 
 
-def _with_short_parts(function: t.TensorFunction) -> t.TensorFunction:
-    """Return a function with its numbers folded, its views composed, and without control that is known not to run."""
-    body = flow.rewrite_leaves(with_scalars(function.body, _simple), lambda leaf: with_views(leaf, composed))
+def _leaf_ids(function: t.TensorFunction) -> frozenset[int]:
+    return frozenset(map(id, flow.leaves(function.body)))
+
+
+def _with_short_parts(function: t.TensorFunction, simple: frozenset[int]) -> t.TensorFunction:
+    """Return a function with its numbers folded, its views composed, and without control that is known not to run.
+
+    `simple`: Python ids of statements in which there is nothing to do.
+    """
+    body = flow.rewrite_leaves(with_scalars(function.body, _simple, done=simple),
+                               lambda leaf: leaf if id(leaf) in simple else with_views(leaf, composed))
     return replace(function, body=_folded(body), results=tuple(composed(_with_simple(view)) for view in function.results))
 
 
@@ -68,7 +77,7 @@ def _with_simple(view: t.ArrayView) -> t.ArrayView:
 
 def _simple(node: Scalar) -> Scalar:
     """Return a scalar with its numbers folded: a whole number as a polynomial, a comparison decided where its sides differ by a number."""
-    if isinstance(node, Const | s.SymbolRef):
+    if isinstance(node, Const) or node.__class__ is s.SymbolRef:
         return node
     if s.scalar_dtype(node).is_integer:
         return simplified(node)
@@ -306,11 +315,13 @@ def live_arrays(function: t.TensorFunction) -> frozenset[int]:
             visit(inner, around | bounds)
 
     visit(function.body, frozenset())
-    while True:
-        more = {number for made, read in needs if made & live for number in read} - live
-        if not more:
-            return frozenset(live)
-        live |= more
+    n_before = -1
+    while len(live) > n_before:
+        n_before = len(live)
+        for made, read in reversed(needs):      # what a value needs mostly stands in front of it
+            if not made.isdisjoint(live):
+                live |= read
+    return frozenset(live)
 
 
 def _kept(body: t.Body, read: frozenset[int]) -> t.Body:

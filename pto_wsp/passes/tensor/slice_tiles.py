@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, minimum, sub
-from pto_wsp.ir.tensor_function import ArrayStep, ArrayView, Body, TileCut
+from pto_wsp.ir.tensor_function import ArrayStep, ArrayView, Body, Refold, TileCut
 from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.effects import with_views
 from pto_wsp.passes.tensor.substitute import with_scalars
@@ -17,7 +17,13 @@ from pto_wsp.values import replaced
 
 def with_tile_cuts(body: Body) -> Body:
     """Return a body whose slices of a known size, `k[j:j + 128]` to the end of an axis, are tiles, so that their bound is seen."""
-    return with_scalars(flow.rewrite_leaves(body, lambda statement: with_views(statement, _with_tiles)), _bounded, shapes_only=True)
+    tiled = flow.rewrite_leaves(body, lambda statement: with_views(statement, _with_tiles))
+    views = [view for leaf in flow.leaves(tiled) for view in leaf.views]
+    arrays = {array.id: array for leaf in flow.leaves(tiled) for array in leaf.defines} | {view.array.id: view.array for view in views}
+    shapes = [array.shape for array in arrays.values()] + [step.shape for view in views for step in view.steps if isinstance(step, Refold)]
+    if all(_bounded(extent) is extent for shape in shapes for extent in shape):
+        return tiled
+    return with_scalars(tiled, _bounded, shapes_only=True)
 
 
 def _bounded(extent: Scalar) -> Scalar:

@@ -40,10 +40,13 @@ def steps_of(name: str, group: KernelGroup, plan: TilePlan, order: Sequence[Dim]
 
     Raises: J303 for entries that contradict each other.
     """
+    batch = said_of(plan, "batch", name, group)
+    batched = batch is not None and batch.first != 1
+    if not batched and not _said_steps(name, group, plan):
+        return {}
     tiles = {axis: said.first for axis in order if (said := said_of(plan, "tiles", name, group, axis)) is not None
              and isinstance(said.first, int)}
     found = _of_product(name, group, plan, tiles, bounds)
-    batch = said_of(plan, "batch", name, group)
     if batch is None or not isinstance(batch.first, int) or batch.first == 1:
         return found
     axis = batched_axis(group, tiles, order)

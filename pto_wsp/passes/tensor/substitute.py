@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 
 from pto_wsp.ir import flow, scalar
@@ -32,8 +32,8 @@ def with_step_scalars(step: ArrayStep, change: Callable[[Scalar], Scalar]) -> Ar
             return step
 
 
-def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: bool = False) -> Body:
-    """Return a body with `given` applied to each scalar, or to the extents of arrays alone."""
+def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: bool = False, done: Container[int] = ()) -> Body:
+    """Return a body with `given` applied to each scalar, or to the extents of arrays alone. `done`: Python ids of statements to keep."""
     def change(node: Scalar) -> Scalar:
         return node if shapes_only else given(node)
 
@@ -57,6 +57,8 @@ def with_scalars(body: Body, given: Callable[[Scalar], Scalar], shapes_only: boo
         return view(one) if isinstance(one, ArrayView) else change(one)
 
     def statement(one: Statement) -> Statement:
+        if id(one) in done:
+            return one
         match one:
             case Apply(_, operands, results):
                 return replaced(one, operands=tuple(map(operand, operands)), results=tuple(map(array, results)))
