@@ -239,8 +239,8 @@ class Symbolic:
         _refuse(self, "float", "the value is known only at run time; use it in arithmetic as it is")
 
     def __index__(self) -> NoReturn:
-        _refuse(self, "index", "Python's range, lists and NumPy arrays need a number now; loop with P(...) or pto.range(...), "
-                "and wrap the array as a Tensor to read its elements")
+        _refuse(self, "index", "Python's range, lists and NumPy arrays need a number now; loop with P(...), pto.range(...) or "
+                "tt.loop(...), wrap an array as a Tensor to read its elements, and make tensors of a function by tt.zeros and kin")
 
     def __hash__(self) -> NoReturn:
         _refuse(self, "hash", "a dict or set needs a value now; wrap the table as a Tensor and index it")
@@ -252,7 +252,8 @@ class Symbolic:
         _refuse(self, "format", "print its repr() ({x!r}), or print in the kernel when it runs")
 
     def __iter__(self) -> NoReturn:
-        _refuse(self, "iter", "loop over a symbolic extent with P(...) in a workload or pto.range(...) in a kernel")
+        _refuse(self, "iter", "loop over a symbolic extent with P(...) in a workload, pto.range(...) in a kernel, or tt.loop(...) in a "
+                "function on tensors")
 
     def __len__(self) -> NoReturn:
         _refuse(self, "len", "a scalar is one number; a loop's bound and a slice's end take it as it is")
@@ -261,7 +262,8 @@ class Symbolic:
         _refuse(self, "complex", "the value is known only at run time; use it in arithmetic as it is")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        _refuse(self, "array", "NumPy arrays need a number now; wrap the array as a Tensor to read its elements: Tensor(array)[n]")
+        _refuse(self, "array", "NumPy arrays need a number now; wrap the array as a Tensor to read its elements: Tensor(array)[n]; "
+                "tt.arange(n) counts in a function on tensors")
 
     def __array_function__(self, function: object, *_: object) -> NoReturn:
         _refuse(self, f"np.{getattr(function, '__name__', function)}", "c.where(a, b) chooses, n.min(m) and n.max(m) compare")

@@ -201,7 +201,9 @@ def _split(name: str, value: TensorValue, sections: object, axis: object) -> lis
     part = None if count is None or count < 1 else divided(extent, Const(count))
     if count is None or part is None:
         raise TensorReshapeError(f"`{name}`: {print_scalar(extent)} positions are not split so", here(), found=repr(sections),
-                                 expected="a number of parts that divides them exactly, or a list of places")
+                                 expected="a number of parts that divides them exactly, or a list of places",
+                                 help=None if isinstance(extent, Const) else "places may be of symbols: "
+                                 f"np.split(x, [x.shape[{at}] // 2]{f', axis={at}' if at else ''})")
     return [value.then(Cut(at, simplified(s.mul(part, Const(k))), simplified(s.mul(part, Const(k + 1))))) if count > 1 else value
             for k in range(count)]
 
@@ -408,7 +410,8 @@ def where_(condition: object, x: object = None, y: object = None) -> TensorValue
     """Return x where the mask holds, else y."""
     if x is None or y is None:
         raise TensorFunctionError("`where` of a mask alone gives a number of places that only data knows", here(),
-                                  expected="np.where(mask, a, b)", found="a mask alone")
+                                  expected="np.where(mask, a, b)", found="a mask alone",
+                                  help="np.where(mask, x, 0) keeps the shape; tt.rows_of(table, n) groups places")
     return where(condition, x, y)  # type: ignore[return-value]
 
 

@@ -64,17 +64,47 @@ _UFUNCS: Mapping[str, Traced] = MappingProxyType({
     "logical_not": formulas.logical_not, "positive": lambda x: x})
 _REDUCTIONS: Mapping[str, Traced] = MappingProxyType({
     "add": red.sum_, "multiply": red.prod, "maximum": red.amax, "minimum": red.amin, "logical_and": red.all_, "logical_or": red.any_})
-_INSTEAD: Mapping[str, str] = MappingProxyType({
-    "nonzero": "np.where(mask, x, 0) keeps the shape; tt.rows_of(table, n) groups places", "unique": "tt.rows_of(table, n) groups places",
-    "argwhere": "np.where(mask, x, 0) keeps the shape", "expm1": "np.exp(x) - 1", "log1p": "np.log(x + 1)",
-    "log10": "np.log(x) / math.log(10)",
-    "tan": "np.sin(x) / np.cos(x)", "cumprod": "np.exp(np.cumsum(np.log(x), axis)) of positive numbers",
-    "median": "np.sort(x, axis) and a slice",
-    "tensordot": "np.einsum names the letters", "inner": "np.einsum names the letters", "vdot": "np.sum(a * b)",
-    "array": "a tensor is one already", "asarray": "a tensor is one already", "linspace": "tt.arange(n) * step + start",
-    "histogram": "tt.rows_of(table, n).sizes counts", "bincount": "tt.rows_of(table, n).sizes counts", "average": "np.sum(x * w, axis)",
-    "nan_to_num": "np.where(np.isnan(x), 0, x)", "put": "x[table] = value", "place": "x[mask] = number", "copyto": "x[:] = value",
-    "interp": "write it by np.where and x[table]",
+_OUTSIDE = "compute it before the call, and pass it as a parameter"
+_AFTER = "return the tensor: what the call gives is an array"
+_MASKED = "np.where(mask, x, 0) keeps the shape"
+_SETS = "tt.rows_of(table, n) groups places"
+_PRODUCT = "np.einsum names the letters"
+_INSTEAD: Mapping[str, str] = MappingProxyType({      # what does in a body what a function or a method would do
+    "nonzero": f"{_MASKED}; {_SETS}", "argwhere": _MASKED, "flatnonzero": _MASKED, "extract": _MASKED, "compress": _MASKED,
+    "count_nonzero": "np.sum(x != 0)", "unique": _SETS, "intersect1d": _SETS, "setdiff1d": _SETS, "union1d": _SETS,
+    "histogram": "tt.rows_of(table, n).sizes counts", "bincount": "tt.rows_of(table, n).sizes counts",
+    "isin": "np.any(x[..., None] == values, axis=-1)", "searchsorted": "np.sum(table < x[..., None], axis=-1)",
+    "digitize": "np.sum(edges <= x[..., None], axis=-1)", "isclose": "np.abs(a - b) <= tolerance",
+    "allclose": "np.all(np.abs(a - b) <= tolerance)", "array_equal": "np.all(a == b)",
+    "nansum": "np.sum(np.where(np.isnan(x), 0, x), axis)", "nanmax": "np.max(np.where(np.isnan(x), -math.inf, x), axis)",
+    "nanmin": "np.min(np.where(np.isnan(x), math.inf, x), axis)",
+    "nanmean": "np.sum(np.where(np.isnan(x), 0, x), axis) / np.sum(x == x, axis).astype(DType.F32)",
+    "nan_to_num": "np.where(np.isnan(x), 0, x)", "expm1": "np.exp(x) - 1", "log1p": "np.log(x + 1)", "log10": "np.log(x) / math.log(10)",
+    "tan": "np.sin(x) / np.cos(x)", "sinh": "(np.exp(x) - np.exp(-x)) / 2", "cosh": "(np.exp(x) + np.exp(-x)) / 2",
+    "deg2rad": "x * (math.pi / 180)", "radians": "x * (math.pi / 180)", "rad2deg": "x * (180 / math.pi)", "degrees": "x * (180 / math.pi)",
+    "trunc": "np.where(x < 0, np.ceil(x), np.floor(x))", "vecdot": "np.sum(a * b, axis=-1)", "divmod": "a // b and a % b",
+    "cumprod": "np.exp(np.cumsum(np.log(x), axis)) of positive numbers",
+    "logaddexp": "np.maximum(a, b) + np.log(1 + np.exp(-np.abs(a - b)))", "hypot": "np.sqrt(a * a + b * b)",
+    "median": "np.sort(x, axis) and a slice", "percentile": "np.sort(x, axis) and a slice", "quantile": "np.sort(x, axis) and a slice",
+    "partition": "np.sort(x, axis)", "argpartition": "tt.topk(x, k)[1]", "ptp": "np.max(x, axis) - np.min(x, axis)",
+    "average": "np.sum(x * w, axis)", "cov": "x - np.mean(x, axis) and a product", "corrcoef": "x - np.mean(x, axis) and a product",
+    "tensordot": _PRODUCT, "inner": _PRODUCT, "kron": _PRODUCT, "vdot": "np.sum(a * b)", "multi_dot": "a @ b @ c",
+    "trace": "np.sum(x * np.eye(n, dtype=np.float32))", "diag": "np.sum(x * np.eye(n, dtype=np.float32), axis=-1)",
+    "diagonal": "np.sum(x * np.eye(n, dtype=np.float32), axis=-1)", "vector_norm": "np.linalg.norm(x, axis=-1)",
+    "convolve": "a sum of slices, each times a number", "correlate": "a sum of slices, each times a number",
+    "gradient": "differences of slices, (x[2:] - x[:-2]) / 2", "ediff1d": "np.diff(x)", "interp": "write it by np.where and x[table]",
+    "select": "np.where(mask, a, np.where(other, b, c))", "choose": "np.where(mask, a, np.where(other, b, c))",
+    "piecewise": "np.where(mask, a, np.where(other, b, c))", "apply_along_axis": "functions take axis=, or loop with tt.each",
+    "meshgrid": "x[:, None] and y[None] broadcast", "broadcast_arrays": "np.broadcast_to(x, shape)", "rot90": "np.flip(x.T, 0)",
+    "hsplit": "np.split(x, n, axis=1)", "vsplit": "np.split(x, n, axis=0)", "dsplit": "np.split(x, n, axis=2)",
+    "dstack": "np.stack(parts, axis=-1)", "column_stack": "np.concatenate(parts, axis=1)", "block": "np.concatenate(parts, axis)",
+    "append": "np.concatenate((a, b), axis)", "insert": "np.concatenate of slices", "delete": "np.concatenate of slices",
+    "resize": "x.reshape(shape)", "atleast_1d": "x[None]", "atleast_2d": "x[None]", "linspace": "tt.arange(n) * step + start",
+    "array": "a tensor is one already", "asarray": "a tensor is one already", "put": "x[table] = value", "place": "x[mask] = number",
+    "putmask": "x[mask] = number", "copyto": "x[:] = value", "save": _AFTER, "savez": _AFTER, "savetxt": _AFTER, "array2string": _AFTER,
+    "tolist": _AFTER, "tobytes": _AFTER, "tofile": _AFTER, "dump": _AFTER, "numpy": _AFTER, "cpu": _AFTER, "cuda": _AFTER,
+    "detach": "leave it out: functions are forward only", "requires_grad_": "leave it out: functions are forward only",
+    "data": "a tensor has no memory while the body is traced", "flat": "x.reshape(-1)", "real": "x is real", "conj": "x is real",
 })
 
 
@@ -101,7 +131,7 @@ class BodyTrace(TensorTrace):
         if found is None:
             raise UnknownNameError(f"a tensor has no `{name}`", here(),
                                    expected="shape, dtype, T, operators, and methods of NumPy's arrays",
-                                   help=_help_for(name, METHODS))
+                                   help=_INSTEAD.get(name) or _near(name, METHODS))
         return found
 
     def numpy(self, function: Traced, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
@@ -114,7 +144,7 @@ class BodyTrace(TensorTrace):
         op = FUNCTIONS.get(name) if module in ("numpy", "numpy.linalg") or name == "norm" else None
         if op is None or (module == "numpy.linalg" and name != "norm"):
             raise TensorFunctionError(f"{array_names.full_name(function)} has no meaning on traced tensors", here(),
-                                      expected="a function that the op table has, or tt", help=_help_for(name, FUNCTIONS))
+                                      expected="a function that the op table has, or tt", help=_of_module(name, module))
         bind(f"np.{name}", signature(op), tuple(args), kwargs)
         return op(*args, **kwargs)
 
@@ -141,7 +171,8 @@ class BodyTrace(TensorTrace):
             given = f" with {', '.join(options)}=" if options and op is not None else ""
             raise TensorFunctionError(f"{asked}{given} has no meaning on traced tensors", here(),
                                       expected="a function that the op table has",
-                                      help="x[:] = value writes in place" if "out" in options else _help_for(name, FUNCTIONS))
+                                      help=_option_help(name, options) if options and op is not None else
+                                      "a[:, None] and b[None] broadcast" if method == "outer" else _INSTEAD.get(name) or _LISTS)
         return op(*inputs)
 
     def torch(self, function: Traced, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
@@ -156,7 +187,7 @@ class BodyTrace(TensorTrace):
             found = of_elements if isinstance(of_elements, Elementwise) else _OF_ELEMENTS.get(name)
         if found is None:
             raise TensorFunctionError(f"torch.{name} has no meaning on traced tensors", here(), expected="a function that the op table has",
-                                      help=_help_for(name, torch_functions.FUNCTIONS))
+                                      help=_INSTEAD.get(name) or _LISTS)
         shown = getattr(found, "__signature__", None) or (found.signature if isinstance(found, Elementwise) else signature(found))
         given = {key: value for key, value in kwargs.items() if value is not None or key not in _LEFT_OUT}
         bind(f"torch.{name}", shown, tuple(args), given)
@@ -168,12 +199,27 @@ def meaning_of_ufunc(ufunc: np.ufunc) -> Traced | None:
     return find_ufunc(ufunc) or _UFUNCS.get(ufunc.__name__) or array_names.ufunc_of(ufunc, "__call__")
 
 
+_LISTS = "dir(tt) lists the ops; tt.library has compositions of them"
 _LEFT_OUT = ("out", "dtype", "layout", "device")       # what torch hands on as None where the user says nothing
 
 
-def _help_for(name: str, known: Mapping[str, Traced]) -> str:
-    instead = _INSTEAD.get(name)
-    if instead is not None:
-        return instead
+def _of_module(name: str, module: str) -> str:
+    """Return the help for a function of a module of NumPy: there it is, so no name near it was meant."""
+    if module == "numpy.linalg" and name in FUNCTIONS:
+        return f"np.{name}"
+    return _INSTEAD.get(name) or (_OUTSIDE if module.startswith(("numpy.linalg", "numpy.fft")) else _LISTS)
+
+
+def _option_help(name: str, options: Mapping[str, object]) -> str:
+    if "out" in options:
+        return "x[:] = value writes in place"
+    return f"np.where(mask, np.{name}(...), x)" if "where" in options else "leave it out; x.astype(dtype) converts"
+
+
+def _help_for(name: str) -> str | None:
+    return _INSTEAD.get(name)
+
+
+def _near(name: str, known: Mapping[str, Traced]) -> str:
     near = nearest(name, known)
-    return f"did you mean {near}?" if near else "dir(tt) lists the ops; tt.library has compositions of them"
+    return f"did you mean {near}?" if near else _LISTS

@@ -264,13 +264,14 @@ class TensorValue(TileOperators):
 
     def __bool__(self) -> NoReturn:
         _refuse(self, "bool", "if, while, and, or, not and chained comparisons decide while the body is traced: branch on scalars by "
-                "`with tt.when(c):`, choose elements with np.where(mask, a, b), join masks with &, | and ~")
+                "`with tt.when(c):`, choose elements with np.where(mask, a, b), join masks with &, | and ~, "
+                "compare by np.maximum and np.minimum in place of max and min")
 
     def __int__(self) -> NoReturn:
         _refuse(self, "int", "an element is known only at run time; x[i] of whole numbers is a scalar for indices and bounds")
 
     def __float__(self) -> NoReturn:
-        _refuse(self, "float", "an element is known only at run time; compute with it as it is")
+        _refuse(self, "float", "an element is known only at run time; compute with it as it is, by np. functions in place of math's")
 
     def __index__(self) -> NoReturn:
         _refuse(self, "index", "an element is known only at run time; loop with tt.loop(...), and slice with x[i] of whole numbers")
@@ -282,7 +283,8 @@ class TensorValue(TileOperators):
         _refuse(self, "hash", "keep tensors in a list or under names, not in a set or as keys")
 
     def __iter__(self) -> NoReturn:
-        _refuse(self, "iter", "loop over positions: for i in tt.loop(x.shape[0]) (in order) or tt.each(x.shape[0]); np.split takes apart")
+        _refuse(self, "iter", "loop over positions: for i in tt.loop(x.shape[0]) (in order) or tt.each(x.shape[0]); np.split takes apart; "
+                "np.sum, np.max, np.all and kin, of Python's functions of these names")
 
     def __len__(self) -> NoReturn:
         _refuse(self, "len", "take the shape: x.shape[0]")
@@ -290,8 +292,12 @@ class TensorValue(TileOperators):
     def __contains__(self, value: object) -> NoReturn:
         _refuse(self, "in", "np.any(x == value) is a tensor; the elements are known only at run time")
 
+    def __delitem__(self, item: object) -> NoReturn:
+        _refuse(self, "del", "slices take the elements that stay: x[1:], or np.concatenate of several")
+
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        _refuse(self, "NumPy array", "compute with np. functions on the tensor itself; its elements are known only at run time")
+        _refuse(self, "NumPy array", "compute with np. functions on the tensor itself, which is an array already; "
+                "np.stack makes one of several")
 
     def __str__(self) -> str:  # type: ignore[override]
         return repr(self)

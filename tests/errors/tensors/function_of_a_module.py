@@ -21,4 +21,4 @@ def mistake() -> None:
 #   14 |         return np.fft.fft(x)
 #      |                ^^^^^^^^^^^^^
 #    = expected: a function that the op table has, or tt
-#    = help:     dir(tt) lists the ops; tt.library has compositions of them
+#    = help:     compute it before the call, and pass it as a parameter

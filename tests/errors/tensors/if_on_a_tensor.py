@@ -22,4 +22,4 @@ def mistake() -> None:
 #      |            ^^^^^^^^^^^
 #    = expected: a value that is known while the body is traced
 #    = found:    <gt: Tensor[bool]>
-#    = help:     if, while, and, or, not and chained comparisons decide while the body is traced: branch on scalars by `with tt.when(c):`, choose elements with np.where(mask, a, b), join masks with &, | and ~
+#    = help:     if, while, and, or, not and chained comparisons decide while the body is traced: branch on scalars by `with tt.when(c):`, choose elements with np.where(mask, a, b), join masks with &, | and ~, compare by np.maximum and np.minimum in place of max and min

@@ -19,4 +19,4 @@ def mistake(n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
 #      |              ^^^^^^^^
 #    = expected: a number that is known while the body is traced
 #    = found:    n
-#    = help:     Python's range, lists and NumPy arrays need a number now; loop with P(...) or pto.range(...), and wrap the array as a Tensor to read its elements
+#    = help:     Python's range, lists and NumPy arrays need a number now; loop with P(...), pto.range(...) or tt.loop(...), wrap an array as a Tensor to read its elements, and make tensors of a function by tt.zeros and kin
