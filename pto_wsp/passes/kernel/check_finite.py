@@ -23,6 +23,7 @@ from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, Ro
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids
 from pto_wsp.passes.kernel.passes import KERNEL, PRODUCT_PASSES, ROW_PASSES, TILE_PASSES, KernelPass
+from pto_wsp.passes.kernel.products import SHORT_ROWS
 from pto_wsp.passes.pipeline import Pass
 from pto_wsp.source import Span
 
@@ -55,6 +56,8 @@ class _Checks:
         return tuple(checked for stmt in body for checked in self._statement(stmt))
 
     def _statement(self, stmt: k.Stmt) -> Iterator[k.Stmt]:
+        if isinstance(stmt, k.Compute | k.Accumulate):      # a check reads the rows that a product alone may leave out
+            stmt = replace(stmt, attrs=tuple(attr for attr in stmt.attrs if attr[0] != SHORT_ROWS))
         match stmt:
             case k.Compute(result, op, operands) if result.type.dtype.is_real:
                 yield stmt

@@ -242,3 +242,22 @@ def test_masks_are_put_in_order_in_checked_kernels_too(target: str) -> None:
     program, Y = program_of(order, x, target)
     program.run()
     np.testing.assert_array_equal(Y.data, np.argsort(x > 0, axis=-1, kind="stable"))
+
+
+@kernel
+def times(x: In[Tile[16, 16, F32]], w: In[Tile[16, 16, F32]], y: Out[Tile[16, 16, F32]]) -> None:
+    pto.store(y, x @ w)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rows_that_a_binding_leaves_out_are_not_read(target: str) -> None:
+    memory = np.full((16, 16), np.nan, np.float32)      # behind the five rows of X lie other elements
+    memory[:5] = 1
+    X, W, Y = Tensor(memory[:5]), Tensor(ones(16, 16)), Tensor(np.zeros((5, 16), np.float32))
+
+    @workload
+    def main() -> None:
+        times(X[0:].clip(16, None), W, Y[0:].clip(16, None))
+
+    main().compile(target, check_finite=True).run()
+    assert (np.asarray(Y) == 16).all()
