@@ -193,7 +193,7 @@ def _copied(leaf: object) -> object:
 
 
 def _product_steps(plan: TilePlan) -> Iterator[TilePlan]:
-    """Yield the plans in which a product takes its tile in steps: halves of the tile's rows, its columns and both.
+    """Yield the plans in which a product takes its tile in steps: halves of the tile's rows, its columns and both; or all at once.
 
     An operand stays where a task has the whole sum, over the largest halves or smaller parts that then fit. Tiles keep their extents.
     """
@@ -202,11 +202,13 @@ def _product_steps(plan: TilePlan) -> Iterator[TilePlan]:
                          if kernel.name == cost.name and any(isinstance(TABLE.get(op), Matmul) for op in cost.ops)):
         extents = dict(zip(kernel.axes, kernel.extents, strict=True))
         tiles = {entry.axis: entry.value for entry in plan.entries if entry.key == "tiles" and entry.name == cost.name}
-        inner = {entry.axis: extents.get(entry.axis) for entry in plan.entries if entry.key == "inner" and entry.name == cost.name}
+        said = [entry for entry in plan.entries if entry.key == "inner" and entry.name == cost.name]
+        inner = {entry.axis: extents.get(entry.axis) for entry in said if entry.axis not in ("m", "n")}
         m, n = (tile if isinstance(tile, int) else 0 for tile in (0, 0, *tiles.values())[-2:])
-        if {"m", "n"} & set(inner) or min(m, n) < 2:
+        if any(entry.by_hand and entry.axis in ("m", "n") for entry in said) or min(m, n) < 2:
             continue
-        for steps in ({"m": m // 2}, {"n": n // 2}, {"m": m // 2, "n": n // 2}):
+        chosen = {entry.axis: {"m": m, "n": n}[entry.axis] for entry in said if entry.axis in ("m", "n")}
+        for steps in (*([chosen] if chosen else []), {"m": m // 2}, {"n": n // 2}, {"m": m // 2, "n": n // 2}):
             yield from _changed(plan, {"inner": {cost.name: steps}, "tiles": {cost.name: tiles}})
         staying = ({**inner, "m": m // part, "n": n // part, "stay": "right"} for part in (2, 4, 8, 16) if min(m, n) >= part)
         fitting = (one for steps in staying for one in _changed(plan, {"inner": {cost.name: steps}, "tiles": {cost.name: tiles}}))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, InOut, PtoError, Tensor, jit, tt
+from pto_wsp.api.plan_search import simulated
 
 F32 = DType.F32
 RNG = np.random.default_rng(5)
@@ -96,6 +97,40 @@ def test_the_operand_that_stays_is_loaded_once_for_all_turns() -> None:
     costs = {stay: plan.but(inner={"out": {"m": 16, "n": 8, "stay": stay}}).costs for stay in ("left", "right")}
     found = {stay: next(cost.cycles for cost in costs[stay] if cost.name == "out") for stay in costs}
     assert found["left"] != found["right"]
+
+
+SHORT = [(1024, 64, 1024, DType.F16, (128, 256), 0.65), (512, 128, 512, F32, (64, 128), 0.7), (2048, 64, 2048, DType.I8, (128, 256), 0.8),
+         (512, 512, 512, F32, (64, 128), None), (192, 64, 192, DType.F16, (32, 48), None)]
+
+
+@pytest.mark.parametrize(("rows", "depth", "columns", "dtype", "whole", "ratio"), SHORT)
+def test_a_plan_takes_steps_of_products_where_they_pay(rows: int, depth: int, columns: int, dtype: DType, whole: tuple[int, int],
+                                                       ratio: float | None) -> None:
+    """`whole`: the best tiles without steps; `ratio`: simulated cycles with steps over those without, at most."""
+    kind = {DType.F16: np.float16, F32: np.float32, DType.I8: np.int8}[dtype]
+    x, w = np.ones((rows, depth), kind), np.ones((depth, columns), kind)
+    f = jit(product)
+    plan = f.plan(x, w, arch="ascend_910b")
+    steps = {entry.axis: entry for entry in plan.entries if entry.key == "inner" and entry.axis in ("m", "n")}
+    if ratio is None:      # the sum is long, its own steps overlap loads and products; or larger tiles would be too few
+        assert not steps and {entry.axis: entry.first for entry in plan.entries if entry.key == "tiles"} == {"0": whole[0], "1": whole[1]}
+        return
+    (step,) = steps.values()
+    assert f"{whole[0]} 1={whole[1]}" in step.reason and "without steps" in step.reason
+    without = plan.but(tiles={"out": dict(enumerate(whole))}, inner={"out": {"m": whole[0]}})
+    cycles = [simulated(f, (x, w), one, runs=False).total_cycles for one in (plan, without)]
+    assert "for out_m" not in f.lower(without, x=x, w=w).source() and cycles[0] < ratio * cycles[1]
+
+
+def test_a_step_by_hand_gets_a_tile_of_several_steps() -> None:
+    f = jit(product)
+    plan = f.plan(np.ones((512, 512), np.float32), np.ones((512, 512), np.float32), arch="ascend_910b").but(inner={"out": {"m": 128}})
+    (rows,) = [entry.first for entry in plan.entries if entry.key == "tiles" and entry.axis == "0"]
+    assert isinstance(rows, int) and rows > 128
+
+
+def product(x: Any, w: Any) -> Any:
+    return x @ w
 
 
 def test_a_loop_in_order_is_none_to_share() -> None:

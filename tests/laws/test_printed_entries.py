@@ -1,3 +1,4 @@
+# ruff: noqa: F821, UP037      (a string in Tensor[...] is a symbol)
 """Each entry that a plan prints can be set by hand, under the key, name and axis that the plan prints: drawn and shown functions."""
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import TilePlan
+from pto_wsp import DType, Tensor, TilePlan, jit
 from pto_wsp.api.tensors.lowering import context_of, plan_of
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import PlanConflictError, PlanFitError, PlanNameError, UnboundedAxisError
@@ -26,6 +27,7 @@ from tests.benchmarks.tensors import PAIRS
 from tests.examples.tensors import EXAMPLES
 from tests.laws.generated_tensors import generated
 
+F16, F32, I8 = DType.F16, DType.F32, DType.I8
 SIZES = {"t": 16, "n": 16}
 SHOWN: Mapping[str, tuple[Any, Callable[[], dict[str, Any]]]] = {
     **{name: (example.function, example.module.draw) for name, example in EXAMPLES.items()},
@@ -105,6 +107,31 @@ def test_every_printed_entry_can_be_given_back(name: str, arch: str, tmp_path: P
         other = function.lower(last, **arrays).source()
         assert other != source
         assert function.lower(TilePlan.load(last.save(tmp_path / "half.json")), **arrays).source() == other
+
+
+@jit
+def scaled_product(x: Tensor["t", 64, I8], w: Tensor[64, 1024, I8], scale: Tensor["t", 1, F32]):
+    return (x @ w).astype(F32) * scale
+
+
+@jit
+def narrow_product(x: Tensor[4096, 512, F16], w: Tensor[512, 64, F16]):
+    return x @ w
+
+
+def test_an_entry_of_a_product_in_steps_changes_no_other_choice(tmp_path: Path) -> None:
+    plan = narrow_product.plan(arch="ascend_910b")
+    assert {entry.axis for entry in plan.entries if entry.key == "inner"} & {"m", "n"}
+    check_own_values(plan, tmp_path / "plan.json")
+
+
+def test_steps_of_a_short_sum_can_be_given_back_and_change_no_bit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, w, scale = rng.integers(-9, 9, (777, 64), np.int8), rng.integers(-9, 9, (64, 1024), np.int8), rng.random((777, 1), np.float32)
+    plan = scaled_product.plan(arch="ascend_910b")
+    assert {entry.axis for entry in plan.entries if entry.key == "inner"} & {"m", "n"}
+    check_own_values(plan, tmp_path / "plan.json")
+    np.testing.assert_array_equal(scaled_product.using(target="interp")(x, w, scale, plan=plan), scaled_product.reference(x, w, scale))
 
 
 def test_the_entries_of_kernels_that_planning_makes_change_no_result() -> None:

@@ -6,13 +6,15 @@ dimension, and the rows, the longest of the others; a task loop runs over every 
 arch, the one that costs least is taken (`tile_costs`).
 
 Where a task is small beside what the control processors take for it, and its tile cannot grow, it computes several neighbouring tiles, one
-after the other: the key `batch`.
+after the other: the key `batch`. Where a sum is short, a task of a product takes its tile in steps of rows or columns, `m` or `n` of
+`inner`: one operand stays, and loads of the other, products and stores overlap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.ir import flow
@@ -25,10 +27,10 @@ from pto_wsp.passes.tensor.group_costs import COPY, DescribedGroup, axis_names, 
 from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.passes.tensor.partition import group_facts, groups_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
-from pto_wsp.passes.tensor.steps import product_steps
+from pto_wsp.passes.tensor.steps import product_steps, steps_to_try
 from pto_wsp.passes.tensor.tile_costs import Ranking, TileChoice, fit_error, rank_tiles
 from pto_wsp.schedule.tiling import TilePlan
-from pto_wsp.schedule.tiling_entries import match_of
+from pto_wsp.schedule.tiling_entries import PlanEntry, match_of
 from pto_wsp.schedule.tiling_file import GroupCost
 from pto_wsp.source import Span
 
@@ -96,6 +98,10 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
     may_batch = batch is None and not shared and _may_batch(name, group, plan, context)
     arch = context.arch_of_tiles(name)
     ranking = _ranked(costs, arch, repeats, batch.first if batch is not None and isinstance(batch.first, int) else 1, known)
+    in_steps = None if batch is not None or shared else _in_steps(plan, name, group, costs, repeats, context, known)
+    if in_steps is not None:
+        costs, ranking, steps = in_steps
+        plan = plan if steps is None else plan.with_choice("inner", name, steps.axis, steps.value, steps.reason)
     chosen = ranking.chosen
     if chosen is None:
         raise fit_error(name, costs.axes, costs.values, costs.ops, arch, ranking.refused, _line_of(group))
@@ -117,7 +123,55 @@ def _chosen(plan: TilePlan, name: str, group: KernelGroup, repeats: int, context
     return plan
 
 
-def _ranked(costs: DescribedGroup, arch: Arch, repeats: int, batch: int, known: _Rankings) -> Ranking:
+def _in_steps(plan: TilePlan, name: str, group: KernelGroup, costs: DescribedGroup, repeats: int, context: TensorContext,
+              known: _Rankings) -> tuple[DescribedGroup, Ranking, PlanEntry | None] | None:
+    """Return a product's group with steps of its rows or columns, the tiles, and the entry for the steps; None where steps do not pay.
+
+    Steps pay if tasks take at most `_PAYS` of the cycles of the best tiles without steps, submissions apart. Of the tiles and steps within
+    `_NEAR` of the fewest such cycles, the least cost with submissions is taken. For steps by hand, the entry is None.
+    """
+    arch, by_hand = context.arch_of_tiles(name), [axis for axis in costs.axes if axis.step]
+    submit = arch.aicpu.submit_cycles
+    if not submit or arch.neutral or arch.cores.shared or any(axis.varies for axis in costs.axes) or len(by_hand) > 1:
+        return None
+    names = axis_names(group)
+    tried = [(letter, names[axis], step) for letter, axis, step in steps_to_try(name, group, plan, by_hand=bool(by_hand))]
+    if not tried:
+        return None
+    kept = tuple([entry for entry in plan.entries if not entry.by_hand or entry.key not in ("tiles", "inner")])
+    free = group_costs(name, group, replace(plan, entries=kept), context) if len(kept) < len(plan.entries) else costs
+    whole = _ranked(free, arch, repeats, 1, known).chosen
+    if whole is None or any(axis.summed and 2 * whole.tiles[axis.name] < axis.extent for axis in free.axes):
+        return None      # a sum in more steps overlaps loads and products itself
+    before = whole.cycles - whole.n_tasks * submit
+    least = min((_ranked(stepped, arch, repeats, 1, known).least_cycles for _, _, _, stepped in _stepped(free, tried)), default=inf)
+    below = min(before * _PAYS, least * _NEAR)
+    found = [(ranking.choices[0], letter, step, stepped, ranking)
+             for letter, along, step, stepped in _stepped(costs, [("", axis.name, axis.step) for axis in by_hand] or tried)
+             if (ranking := _ranked(stepped, arch, repeats, 1, known, below)).choices]
+    if not found:
+        return None
+    found.sort(key=lambda one: one[0].cycles)
+    best, letter, step, stepped, ranking = found[0]
+    following = [f"; next {other}={n} with {choice.shown}: {100 * (choice.cycles - best.cycles) / best.cycles:+.0f}%"
+                 for choice, other, n, _, _ in found[1:2]]
+    reason = (f"best of {len(tried)}: {best.cycles - best.n_tasks * submit:,} cycles without submissions, "
+              f"{before:,} of {whole.shown} without steps{''.join(following)}")
+    return stepped, ranking, None if by_hand else PlanEntry("inner", name, letter, step, reason)
+
+
+_PAYS, _NEAR = 0.97, 1.1
+
+
+def _stepped(costs: DescribedGroup, steps: Sequence[tuple[str, str, int]]) -> Iterator[tuple[str, str, int, DescribedGroup]]:
+    """Yield each of the steps, given as (m or n, axis, step), that is less than the axis and its tile by hand, and the group with it."""
+    for letter, along, step in steps:
+        axes = tuple([replace(axis, step=step) if axis.name == along else axis for axis in costs.axes])
+        if all((axis.given or axis.extent) > step for axis in axes if axis.name == along):
+            yield letter, along, step, replace(costs, axes=axes)
+
+
+def _ranked(costs: DescribedGroup, arch: Arch, repeats: int, batch: int, known: _Rankings, below: float = inf) -> Ranking:
     """Return the two best candidates of a group. `known`: the rankings so far; groups that differ in names alone have one."""
     names = tuple([axis.name for axis in costs.axes])
     axes = {name: at for at, name in enumerate(names)}
@@ -126,9 +180,9 @@ def _ranked(costs: DescribedGroup, arch: Arch, repeats: int, batch: int, known: 
                tuple([(value.dtype, value.loaded, value.stored, value.held,
                        tuple([(dim,) if isinstance(dim, int) else axes[dim] for dim in value.dims])) for value in costs.values]),
                tuple([(op.op, op.times, tuple([values[name] for name in op.results]), tuple([values[name] for name in op.operands]))
-                      for op in costs.ops]), arch.memories, repeats, batch)
+                      for op in costs.ops]), arch.memories, repeats, batch, below)
     if content not in known:
-        known[content] = names, rank_tiles(costs.axes, costs.values, costs.ops, arch, most=2, repeats=repeats, batch=batch)
+        known[content] = names, rank_tiles(costs.axes, costs.values, costs.ops, arch, most=2, repeats=repeats, batch=batch, below=below)
     theirs, found = known[content]
     if theirs == names or not found.choices:      # an error follows, and the group is the first
         return found

@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pto_wsp.errors import PlanConflictError
+from pto_wsp.ir import flow
 from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tensor_function import Apply
-from pto_wsp.ops.spec import Matmul
+from pto_wsp.ops.spec import Convert, Elementwise, Expand, Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import AxisRole, Dim
 from pto_wsp.passes.tensor.group_costs import axis_names, said_of
@@ -73,6 +74,25 @@ def product_steps(name: str, group: KernelGroup, plan: TilePlan) -> dict[Dim, in
     return {found[letter][0]: int(str(found[letter][1].first)) for letter in letters if letter in found}
 
 
+def steps_to_try(name: str, group: KernelGroup, plan: TilePlan, *, by_hand: bool) -> Iterator[tuple[str, Dim, int]]:
+    """Yield (m or n, axis, step) for the steps of a group's product that may pay: along one axis, with the operand without it in place.
+
+    Nothing where the group does more than multiply and compute element by element, or where the plan says something of the steps, but
+    `by_hand`: whatever the plan says of them.
+    """
+    said = not by_hand and any(said_of_product(plan, name, group, word) is not None for word in ("m", "n", STAY))
+    if said or not all(
+            isinstance(item, flow.Do) and isinstance(item.leaf, Apply)
+            and isinstance(TABLE.get(item.leaf.op), Elementwise | Convert | Expand | Matmul) for item in group.items):
+        return
+    for letter, axis in _product_axes(group).items():
+        if letter not in axis_names(group).values() and said_of(plan, "tails", name, group, axis) is None:
+            yield from ((letter, axis, step) for step in _STEPS)
+
+
+_STEPS = (64, 128)      # positions: shorter steps pay more start-ups, longer ones leave less of a tile to overlap
+
+
 def said_of_product(plan: TilePlan, name: str, group: KernelGroup, word: str) -> PlanEntry | None:
     """Return what the plan says under `inner` of a group's product: m, n, or which operand stays. A symbol of that name goes first."""
     product = _product_of(group)
@@ -87,23 +107,28 @@ def _product_of(group: KernelGroup) -> Apply | None:
 
 def _said_steps(name: str, group: KernelGroup, plan: TilePlan) -> dict[str, tuple[Dim, PlanEntry]]:
     """Return the axis and the entry of each step by hand: of m, the rows of the product, and n, the columns."""
+    found: dict[str, tuple[Dim, PlanEntry]] = {}
+    for letter, axis in _product_axes(group).items():
+        said = said_of_product(plan, name, group, letter)
+        if said is not None and isinstance(said.first, int):
+            found[letter] = axis, said
+    return found
+
+
+def _product_axes(group: KernelGroup) -> dict[str, Dim]:
+    """Return the axes of a group's product that tasks cut: m, its rows, and n, its columns."""
     product = _product_of(group)
     axes = () if product is None else group.axes.of_array(product.results[0])[-2:]
-    found: dict[str, tuple[Dim, PlanEntry]] = {}
-    for letter, axis in zip("mn", axes, strict=False):
-        if axis is not None and axis in group.tiled and len(axes) == 2:
-            said = said_of_product(plan, name, group, letter)
-            if said is not None and isinstance(said.first, int):
-                found[letter] = axis, said
-    return found
+    return {letter: axis for letter, axis in zip("mn", axes, strict=False)
+            if axis is not None and axis in group.tiled and len(axes) == 2}
 
 
 def _of_product(name: str, group: KernelGroup, plan: TilePlan, tiles: Mapping[Dim, int], bounds: Mapping[str, int]) -> dict[Dim, TaskStep]:
     found = _said_steps(name, group, plan)
     for letter, (axis, entry) in found.items():
-        if isinstance(entry.first, int) and entry.first >= tiles[axis]:
+        if isinstance(entry.first, int) and entry.first > tiles[axis]:
             raise PlanConflictError(f"the step of {letter} is no part of the tile of `{name}`", group.statements[-1].span,
-                                    expected=f"less than the tile of {tiles[axis]}", found=str(entry),
+                                    expected=f"at most the tile of {tiles[axis]}", found=str(entry),
                                     help="give the tile too: tiles={...} is what a task computes, inner what a step of it does")
     stay = said_of_product(plan, name, group, STAY) if len(found) == 2 else None
     walked = None if stay is None else next(
@@ -116,4 +141,4 @@ def _of_product(name: str, group: KernelGroup, plan: TilePlan, tiles: Mapping[Di
                                 help="give inner k the extent of the axis, and smaller m and n so that the operands fit")
     return {axis: TaskStep(tiles[axis], step, "m" if "m" in found and found["m"][0] == axis else "n",
                            next(said for one, said in found.values() if one == axis))
-            for axis, step in product_steps(name, group, plan).items()}
+            for axis, step in product_steps(name, group, plan).items() if step < tiles[axis]}

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, reduce
 from itertools import product
-from math import ceil, log2, prod
+from math import ceil, inf, log2, prod
 from operator import mul
 from typing import TypeAlias
 
@@ -55,17 +55,16 @@ _HOST_SUBMIT = 600          # cycles: estimate of a task's submission on a CPU
 class TileAxis:
     """An axis that tiles cut. `extent`: its size; the planned size for an extent that is a symbol (`symbolic`).
 
-    `summed`: its tiles are steps of a loop inside the task; tiles of other axes are tasks. `multiple`: divides all tile sizes, 0: the
-    values decide. `given`: the tile's size in the plan, None to choose it. `divides`: the tile divides this size or is a multiple of it,
-    because another group shares the loop; 0 for no such group. `step`: rows of the tile that an inner loop takes at a time, 0 for all;
-    `level`: number of inner loops around that loop. `varies`: `extent` is the mean of extents that data give.
+    `summed`: its tiles are steps of a loop inside the task; tiles of other axes are tasks. `given`: the tile's size in the plan, None to
+    choose it. `divides`: the tile divides this size or is a multiple of it, because another group shares the loop; 0 for no such group.
+    `step`: positions of the tile that an inner loop takes at a time, 0 for all; `level`: number of inner loops around that loop. `varies`:
+    `extent` is the mean of extents that data give.
     """
 
     name: str
     extent: int
     symbolic: bool = False
     summed: bool = False
-    multiple: int = 0
     given: int | None = None
     divides: int = 0
     step: int = 0
@@ -136,7 +135,10 @@ class Misfit:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The candidates that fit, the best first. `refused`: why the next larger candidate, or if none fits the smallest, is too large."""
+    """The candidates that fit, the best first, and the `least_cycles` of all that fit, submissions apart.
+
+    `refused`: why the next larger candidate, or if none fits the smallest, is too large.
+    """
 
     choices: tuple[TileChoice, ...]
     n_candidates: int
@@ -144,6 +146,7 @@ class Ranking:
     refused: Misfit | None
     executors: int
     unit: str
+    least_cycles: float = inf
 
     @property
     def chosen(self) -> TileChoice | None:
@@ -163,8 +166,7 @@ class Ranking:
             said.append(f"{' '.join(grown)} needs {self.refused.needed_bytes:,} of {self.refused.limit_bytes:,} bytes of "
                         f"{self.refused.memory}")
         if len(self.choices) > 1 and (len(best.tiles) > 1 or self.refused is None):
-            following = self.choices[1]
-            more = 100 * (following.cycles - best.cycles) / max(1, best.cycles)
+            more = 100 * ((following := self.choices[1]).cycles - best.cycles) / max(1, best.cycles)
             change = f"{more:+.0f}%" if round(more) else "as much"
             said.append(f"best of {self.n_fitting}; next {following.shown}: {change}")
         return "; ".join(said) or "the only candidate"
@@ -183,21 +185,19 @@ def unit_of(ops: Iterable[TileOp]) -> Unit:
 
 
 def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch,
-               executors: int | None = None, most: int = 64, repeats: int = 1, batch: int = 1) -> Ranking:
+               executors: int | None = None, most: int = 64, repeats: int = 1, batch: int = 1, below: float = inf) -> Ranking:
     """Return the candidates of a group that fit, the best first: at most `most` of them.
 
-    `repeats`: how often the group's tasks are there side by side, in loops around them. `executors`: of the schedule; by default all cores
-    of the arch for the unit of the group. `batch`: the neighbouring tiles that a task computes. Ties go to larger tiles. No
-    executor is left idle, unless its task would cost less than the submission.
+    `repeats`: how often the group's tasks are there side by side, in loops around them. `executors`: by default all cores of the arch for
+    the unit of the group. `batch`: the neighbouring tiles that a task computes. `below`: the most cycles without submissions. Ties go to
+    larger tiles. Without `below`, no executor is left idle, unless its task costs less than the submission.
     """
     group = _GroupNumbers(axes, values, ops, arch)
     grid = candidates_of(axes, values, ops)
     names = [axis.name for axis in axes]
     tiles = {name: np.array(column, np.float64) for name, column in zip(names, zip(*grid, strict=True), strict=True)}
-    n_executors = executors or executors_of(arch, group.unit)
-    n = len(grid)
-    needs = group.needs(tiles, n)
-    fits = group.fits(needs, n)
+    n_executors, n = executors or executors_of(arch, group.unit), len(grid)
+    fits = group.fits(needs := group.needs(tiles, n), n)
     if group.on_host and not fits.any():
         fits = np.ones(n, np.bool_)           # caches are preferred sizes: what is larger still runs
     kept = np.flatnonzero(fits)
@@ -209,17 +209,19 @@ def rank_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequen
     total = np.ceil(tasks / n_executors) * task_cycles
     if group.bandwidth:
         total = np.maximum(total, moved / group.bandwidth)
+    least = float(total[kept].min())
+    kept = kept[total[kept] <= below]
     total += tasks * group.submit
     volume = np.prod([tiles[name] for name in names], axis=0) if names else np.ones(n)
     filled = fits & (tasks >= n_executors) & (task_cycles >= group.submit)
     costs, volumes = total.tolist(), volume.tolist()
     order = sorted(kept.tolist(), key=lambda at: (costs[at], -volumes[at], grid[at]))
-    if filled.any() and tasks[order[0]] < n_executors:
+    if below == inf and filled.any() and tasks[order[0]] < n_executors:
         order = [at for at in order if filled[at]] + [at for at in order if not filled[at]]
     choices = tuple(TileChoice(dict(zip(names, grid[at], strict=True)), int(tasks[at]), int(task_cycles[at]), int(total[at]),
                                int(moved[at])) for at in order[:most])
-    refused = _next_larger(group, axes, grid, fits, grid[order[0]])
-    return Ranking(choices, n, len(kept), refused, n_executors, group.unit.value)
+    refused = _next_larger(group, axes, grid, fits, grid[order[0]]) if order else None
+    return Ranking(choices, n, len(kept), refused, n_executors, group.unit.value, least)
 
 
 def check_tiles(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequence[TileOp], arch: Arch,
@@ -291,7 +293,7 @@ def multiples_of(axes: Sequence[TileAxis], values: Sequence[CutValue], ops: Sequ
             for name in (*op.operands[:2], *op.results):
                 for dim in by_name[name].dims[-2:]:
                     want(dim, _CUBE_MULTIPLE)
-    return {axis.name: axis.multiple or found[axis.name] for axis in axes}
+    return found
 
 
 def _extents_of(axis: TileAxis, multiple: int) -> list[int]:
@@ -302,6 +304,8 @@ def _extents_of(axis: TileAxis, multiple: int) -> list[int]:
         found = {extent for extent in powers if extent % multiple == 0 and extent < axis.extent * 2} or {multiple}
     else:
         found = {extent for extent in powers | _divisors_of(axis.extent) if extent % multiple == 0 and extent < axis.extent} | {axis.extent}
+    if axis.step:      # of which a task takes steps
+        found = {extent for extent in found if extent > axis.step} or found
     if axis.divides:
         found = {extent for extent in found if axis.divides % extent == 0 or extent % axis.divides == 0} or {axis.divides}
     return sorted(found)
@@ -317,12 +321,8 @@ def _thinned(extents: list[int]) -> list[int]:
     """Return the extents without the extent nearest to its predecessor; the first and the last extent stay."""
     if len(extents) <= 2:
         return extents[-1:]
-    at = min(range(1, len(extents) - 1), key=lambda k: (extents[k + 1] / extents[k - 1], _is_power(extents[k]), k))
+    at = min(range(1, len(extents) - 1), key=lambda k: (extents[k + 1] / extents[k - 1], extents[k] & (extents[k] - 1) == 0, k))
     return extents[:at] + extents[at + 1:]
-
-
-def _is_power(extent: int) -> bool:
-    return extent & (extent - 1) == 0
 
 
 # -- capacity and cost -------------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ class _GroupNumbers:
                          if isinstance(dim, str) and dim in self.summed)
 
     def _lives(self) -> Iterator[_Life]:
-        end = max(0, len(self.ops) - 1)
+        end, in_steps = max(0, len(self.ops) - 1), {name for name, axis in self.axes.items() if axis.step}
         for value in self.values.values():
             made = [at for at, op in enumerate(self.ops) if value.name in op.results]
             uses = [at for at, op in enumerate(self.ops) if value.name in op.operands]
@@ -381,7 +381,7 @@ class _GroupNumbers:
                     last = max(last, stop)
                 if begin <= first <= stop:                  # what a sum adds to, and what stays over the steps
                     first, last = begin, max(last, stop)
-            if value.held:
+            if value.held or (value.loaded and in_steps and not in_steps & set(value.dims)):      # what stays over the steps, too
                 first, last = 0, end
             yield from self._places(value, first, last, made, uses)
         if not self.on_host:
@@ -455,8 +455,7 @@ class _GroupNumbers:
 
     def misfit(self, tiles: Mapping[str, int], grid: Sequence[tuple[int, ...]], fits: npt.NDArray[np.bool_]) -> Misfit:
         """Return which memory a candidate overfills, with what lives there."""
-        columns = {name: np.array([float(extent)]) for name, extent in tiles.items()}
-        needs = self.needs(columns, 1)
+        needs = self.needs(columns := {name: np.array([float(extent)]) for name, extent in tiles.items()}, 1)
         memory = max((memory for memory in needs if self.limits.get(memory) is not None),
                      key=lambda name: needs[name][0] / max(1, self.limits[name] or 1))
         here = [life for life in self.lives if life.memory == memory]
@@ -508,7 +507,8 @@ class _GroupNumbers:
             if value.held:
                 times = 1
             leaving = value.name in self.in_cube
-            n_runs = runs_of((value.name,))
+            n_runs = runs_of((value.name,))      # a sum walks its operands again in each step of the tile
+            n_runs = np.where(trips > 1, runs_of(tuple(self.values)), n_runs) if stepped and in_steps else n_runs
             if leaving and value.name in self.in_vector:
                 add(inside if stepped else before, "fixpipe", volume, value.dtype, times, n_runs)
             for pipe, happens in (("MTE2", value.loaded), ("fixpipe" if leaving else "MTE3", value.stored)):

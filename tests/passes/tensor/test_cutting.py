@@ -330,7 +330,7 @@ def test_the_operand_that_stays_is_read_in_the_outer_loop(stay: str, nesting: li
 
 
 @pytest.mark.parametrize(("hand", "reason"), [
-    ({"inner": {"out": {"m": 32}}}, "no part of the tile"),
+    ({"inner": {"out": {"m": 33}}}, "no part of the tile"),
     ({"inner": {"out": {"m": 8, "n": 8, "stay": "left", "k": 16}}}, "can stay while its sum is walked"),
     ({"inner": {"out": {"m": 8}}, "batch": {"out": 2}}, "two entries are for steps"),
     ({"inner": {"out": {"m": 8}}, "tails": {"t": (32, 4, 1)}}, "falling sizes")])

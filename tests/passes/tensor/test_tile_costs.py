@@ -267,3 +267,29 @@ def test_operands_that_a_product_reads_in_place_do_not_bound_the_tiles_of_a_cpu(
     out = CutValue("out", DType.F32, ("m", "n"), stored=True)
     best = rank_tiles(axes, (a, b, out), (TileOp("matmul", ("out",), ("a", "b")),), builtin_arch("host_cpu"), executors=2).chosen
     assert best is not None and min(best.tiles.values()) >= 256       # blocks of 32 x 64 took three times as long
+
+
+# -- steps of a tile ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("step", "times"), [(64, 1), (32, 2)])
+def test_a_walked_sum_reads_what_stays_again_in_each_step_of_the_tile(step: int, times: int) -> None:
+    """Of 128 x 128 results in two steps of 64 rows: with the whole sum the right operand is read once, of a sum in two steps twice.
+
+    Bytes: left 128 * 64 * 2, right 64 * 128 * 2, result 128 * 128 * 4.
+    """
+    axes = TileAxis("m", 128, given=128, step=64), TileAxis("n", 128, given=128), TileAxis("k", 64, summed=True, given=step)
+    values = (CutValue("x", DType.F16, ("m", "k"), loaded=True), CutValue("w", DType.F16, ("k", "n"), loaded=True),
+              CutValue("y", DType.F32, ("m", "n"), stored=True))
+    chosen = rank_tiles(axes, values, (TileOp("matmul", ("y",), ("x", "w")),), builtin_arch("ascend_910b")).chosen
+    left, right, result = 16_384, 16_384, 65_536
+    assert chosen is not None and chosen.moved_bytes == left + right * times + result
+
+
+def test_what_stays_over_the_steps_of_a_tile_lives_to_the_end_of_the_task() -> None:
+    """UB has 188,416 bytes: three rows of 13,440 numbers are 161,280, and a fourth, of `b`, no longer fits."""
+    columns, arch = 13_440, builtin_arch("ascend_910b")
+    values = (CutValue("b", DType.F32, (columns,), loaded=True), CutValue("x", DType.F32, ("t", columns)),
+              CutValue("y", DType.F32, ("t", columns)), CutValue("z", DType.F32, ("t", columns), stored=True))
+    ops = TileOp("exp", ("x",), ("b",)), TileOp("exp", ("y",), ("x",)), TileOp("add", ("z",), ("x", "y"))
+    assert check_tiles((TileAxis("t", 64),), values, ops, arch, {"t": 1}) is None
+    refused = check_tiles((TileAxis("t", 64, step=1),), values, ops, arch, {"t": 8})
+    assert refused is not None and (refused.memory, refused.needed_bytes) == ("UB", 4 * columns * 4)
