@@ -181,7 +181,11 @@ def _groups(old: Sequence[s.Scalar], new: Sequence[s.Scalar]) -> list[tuple[int,
     first = at = 0
     while first < len(old) and at < len(new):
         last, end = first + 1, at + 1
-        if old[first] != new[at]:
+        if old[first] == s.Const(1) and not isinstance(new[at], s.Const):      # extents of 1 in front of one that a run tells
+            end = at
+        elif new[at] == s.Const(1) and not isinstance(old[first], s.Const):
+            last = first
+        elif old[first] != new[at]:
             while (sides := (_number(old[first:last]), _number(new[at:end])))[0] != sides[1] or None in sides:
                 if None in sides or (last == len(old) and end == len(new)):
                     return [(0, len(old), 0, len(new))]

@@ -79,6 +79,17 @@ def test_a_tensor_of_symbols_is_reshaped_with_them(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+def test_extents_of_1_stand_in_front_of_a_symbol(target: str) -> None:
+    rows = DenseDyn(6)
+    x, y = Tensor(shape=(1, rows, 32), dtype=F32, name="x"), Tensor(shape=(rows, 1, 32), dtype=F32, name="y")
+    program = by_heads(rows, x.reshape(rows, 4, 8), y.reshape(1, rows, 4, 8)[0]).compile(target=target)
+    for n in (6, 0, 3):
+        made = np.full((n, 1, 32), np.nan, np.float32)
+        program.run(rows=n, x=strided(n)[None], y=made)
+        np.testing.assert_array_equal(made[:, 0], 2 * strided(n))
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_middle_dimensions_merge_between_others(target: str) -> None:
     """[2, 3, 4, 8] as [2, 12, 8]: outer and inner dimensions may be strided, those between may not."""
     x, y = Tensor(np.zeros((2, 3, 4, 8), np.float32), name="x"), Tensor(np.zeros((2, 12, 8), np.float32), name="y")

@@ -87,7 +87,7 @@ class _Copying:
     def _bindable(self, view: ArrayView, leaf: Statement, items: list[Item]) -> ArrayView:
         """Return a view of the same elements that a task can bind; the copies that the view is of are made by `items`."""
         place = max((at for at, step in enumerate(view.steps) if isinstance(step, Refold)), default=None) if view.steps else None
-        if place is None or (isinstance(leaf, Put) and view is leaf.target):
+        if place is None:
             return view
         before, refold, behind = view.steps[:place], view.steps[place], view.steps[place + 1:]
         assert isinstance(refold, Refold)

@@ -208,7 +208,7 @@ def _views_of(statements: Sequence[Statement], inside: frozenset[int]) -> Iterat
 
 
 def _takes_columns(view: ArrayView) -> bool:
-    """Tell whether a view takes a part of the last axis of its array, or of the last axis of a reshape of the array."""
+    """Tell whether a view takes a part of the last axis of its array, or may do so: a reshape, which no group reads."""
     dims = list(range(view.array.rank))
     last = len(dims) - 1
     for step in view.steps:
@@ -221,9 +221,8 @@ def _takes_columns(view: ArrayView) -> bool:
                 dims.insert(dim, -1)
             case Permute(order):
                 dims = [dims[k] for k in order]
-            case Refold(shape):
-                dims = list(range(len(shape)))
-                last = len(dims) - 1
+            case Refold():
+                return True
             case _:
                 pass
     return False

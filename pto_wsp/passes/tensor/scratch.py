@@ -68,7 +68,7 @@ def plan_scratch(function: TensorFunction) -> Homes:
     results = frozenset(view.array.id for view in function.results)
     _divide(function.body, segments, results)
     users: dict[int, set[int]] = {}
-    made: dict[int, int] = {}             # by id of state: the sequence that makes it, or the run
+    homes: dict[int, ArrayHome] = {}
     defined: dict[int, int] = {}          # by id of a value: its run
     for parts in segments.values():
         for part in parts:
@@ -76,16 +76,15 @@ def plan_scratch(function: TensorFunction) -> Homes:
                 for used in _used(part.items):
                     users.setdefault(used, set()).add(id(part))
                 for leaf in (leaf for item in part.items for leaf in flow.leaves(item)):
-                    for array in leaf.defines:
-                        (made if isinstance(leaf, Make) else defined)[array.id] = id(part)
+                    if isinstance(leaf, Make):
+                        homes[leaf.array.id] = ArrayHome.BUFFER      # a run makes what it alone uses, see _with_state
+                    else:
+                        defined.update((array.id, id(part)) for array in leaf.defines)
             else:
                 for used in _used_around(part):
                     users.setdefault(used, set()).add(0)
     for view in function.results:
         users.setdefault(view.array.id, set()).add(0)
-    homes: dict[int, ArrayHome] = {}
-    for one, run in made.items():
-        homes[one] = ArrayHome.BUFFER if users.get(one, set()) <= {run} else ArrayHome.MEMORY
     for one, run in defined.items():
         homes[one] = ArrayHome.VALUE if users.get(one, set()) <= {run} else ArrayHome.MEMORY
     return Homes(segments, homes)

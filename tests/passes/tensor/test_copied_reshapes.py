@@ -39,7 +39,21 @@ def second_halves(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untype
     return x[:half] - second / np.std(second.reshape(half, 2, 4), axis=(1, 2))[:, None]
 
 
+def later_rows(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    return np.exp(x[1:].reshape(-1))
+
+
+def turned(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    return np.exp(x.T.reshape(-1))
+
+
+def known_rows(x: Tensor[37, 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    return np.exp(x[1:5].reshape(8, 4))
+
+
 @pytest.mark.parametrize(("body", "meaning"), [
+    (later_rows, lambda x: np.exp(x[1:].reshape(-1))), (turned, lambda x: np.exp(x.T.reshape(-1))),
+    (known_rows, lambda x: np.exp(x[1:5].reshape(8, 4))),
     (columns, lambda x: x.reshape(-1, 2, 4).sum(-1, keepdims=True) * 2),
     (second_halves, lambda x: x[:18] - x[18:36] / x[18:36].std(1)[:, None]),
     (flat, lambda x: np.exp(x.reshape(-1))), (halves, lambda x: x.reshape(-1, 4) + 1), (joined, lambda x: (x * 2).reshape(-1))])
@@ -59,3 +73,28 @@ def test_a_reshape_of_blocks_that_is_turned_is_planned_for_each_target() -> None
 
     for target in ("cpu_sim", "ascend_npu", "pto"):
         chosen.plan(arch="ascend_910b", target=target)
+
+
+def one_sequence(x: Tensor[1, "t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    return np.exp(x[0].reshape(x.shape[1], 2, 4))
+
+
+def one_sequence_flat(x: Tensor[1, "t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    return np.exp(x[0].reshape(-1))
+
+
+def a_batch_of_it(x: Tensor[1, "t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    return np.exp(x[0].reshape(1, 1, -1, 8) + 1)
+
+
+@pytest.mark.parametrize("target", ["interp", pytest.param("cpu_sim", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("body", "meaning"), [
+    (one_sequence, lambda x: np.exp(x.reshape(-1, 2, 4))), (one_sequence_flat, lambda x: np.exp(x.reshape(-1))),
+    (a_batch_of_it, lambda x: np.exp(x.reshape(1, 1, -1, 8) + 1))])
+def test_extents_of_1_stand_before_an_extent_of_a_run(body: Callable[..., Any], meaning: Callable[..., Any], target: str) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 37, 8), np.float32)
+    np.testing.assert_allclose(jit(body).using(target=target)(x), meaning(x), rtol=1e-5)
+
+
+def test_the_only_row_of_a_dimension_is_no_part_to_be_copied() -> None:
+    assert ".part" not in str(jit(one_sequence).plan()) + str(jit(one_sequence_flat).plan())

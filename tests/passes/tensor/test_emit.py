@@ -245,7 +245,71 @@ def test_a_module_gives_what_the_function_means(function: Callable[..., object],
         assert other.dtype == one.dtype
 
 
+def as_often_as_computed(x: Tensor[16, 8, F32], counts: Tensor[4, I32]):
+    n = np.max(counts, keepdims=True) + 1
+    out = tt.zeros((16, 8))
+    for i in tt.loop(n[0]):
+        out[i] = x[i] * 2
+    return out
+
+
+def rows_of_computed_lengths(x: Tensor[16, 8, F32], counts: Tensor[4, I32]):
+    out = tt.zeros((4, 8))
+    for j in tt.each(4):
+        total = tt.zeros((1, 8))
+        for i in tt.loop(4):
+            total[:] = total + x[i:i + 1]
+        n = counts[j:j + 1] + 1
+        rows = tt.empty((np.minimum(n[0], 16), 8))
+        rows[:] = total + 2
+        total[:] = total * 2
+        out[j] = total[0] + np.sum(rows, axis=0)
+    return out
+
+
+def memory_of_computed_lengths(x: Tensor[16, 8, F32], counts: Tensor[4, I32]):
+    out = tt.zeros((4, 8))
+    for j in tt.each(4):
+        n = counts + 1
+        rows = tt.empty((np.minimum(n[j], 16), 8))
+        for _ in tt.loop(2):
+            rows[:] = x[j:j + 1] * 3
+        out[j] = np.sum(rows, axis=0)
+    return out
+
+
+@pytest.mark.parametrize("function", [as_often_as_computed, rows_of_computed_lengths, memory_of_computed_lengths])
+def test_bounds_and_extents_wait_for_the_values_that_they_read(function: Callable[..., object]) -> None:
+    arrays = [draw(16, 8), np.array([3, 0, 5, 7], np.int32)]
+    (wanted,), (found,) = evaluate(traced(function, arrays), arrays), results_of(emitted(function, arrays), arrays)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
 # -- the module --------------------------------------------------------------------------------------------------------
+def uncut(x: Tensor[16, 8, F32], counts: Tensor[4, I32]):
+    n = np.max(counts, keepdims=True) + 1
+    out = tt.empty((16, 8))
+    for i in tt.loop(n[0]):
+        out[i] = x[i] * 2
+    return out
+
+
+def test_a_value_that_a_bound_alone_reads_lies_in_memory() -> None:
+    arrays = [draw(16, 8), np.array([3, 0, 5, 7], np.int32)]
+    module = emit(PlannedFunction(traced(uncut, arrays), TilePlan("uncut", "ascend_910b", "interp")), context())
+    np.testing.assert_array_equal(results_of(module, arrays)[0][:8], arrays[0][:8] * 2)
+
+
+def total(x: Tensor[4, 8, F32]):
+    out = tt.empty((1,))
+    out[:] = np.sum(x)
+    return out
+
+
+def test_no_kernel_makes_a_buffer_of_a_result() -> None:
+    assert "pto.alloc" not in emitted(total, [draw(4, 8)]).source
+
+
 def test_a_straight_function_is_one_kernel_a_group() -> None:
     """A function that no pass has cut is tiled form where all of it fits into a tile."""
     f = FunctionBuilder("scaled")
