@@ -200,8 +200,10 @@ def _bound(name: str, expected: Signature, args: tuple[Any, ...], kwargs: Mappin
     except TypeError as mistake:
         shown = ", ".join([*map(_shown, args), *(f"{key}={_shown(value)}" for key, value in kwargs.items())])
         unknown = next((key for key in kwargs if key not in expected.parameters), None)
+        by_name = any(one.kind in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD) for one in expected.parameters.values())
         return ArityError(f"`{name}`: {mistake}", here(), expected=f"{name}{_plain(expected)}", found=f"{name}({shown})",
-                          help=suggestion(unknown, (key for key in expected.parameters if key not in kwargs)))
+                          help="give the others by name, name=value" if by_name and str(mistake).startswith("too many") else
+                          suggestion(unknown, (key for key in expected.parameters if key not in kwargs)))
 
 
 def _plain(expected: Signature) -> str:

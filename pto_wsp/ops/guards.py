@@ -10,11 +10,13 @@ only at run time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from pto_wsp.ir.kernel import Compute, Gather, Guarded, Item, Kernel, Load, Scatter, Store, TensorParam, Value, WritePart
 from pto_wsp.ir.kernel_walk import verb_of, walk
 from pto_wsp.ir.scalar import Const, print_scalar
+from pto_wsp.ops.entries.elementwise import add
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.source import UNKNOWN, Span
@@ -27,17 +29,21 @@ class Guard:
 
     For a piece with (n_rows, n_cols) = `valid_of(stmt)` at that point, the guard holds if n_rows or n_cols is 0 (nothing moves), or if
     0 <= row, 0 <= col, row + n_rows <= the region's rows and col + n_cols <= its columns.
+
+    `counts`: the indices count up from a scalar, as those by which a function on tensors checks that an axis has elements.
     """
 
     what: str
     stmt: Guarded
+    counts: bool = False
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 def guards_of(kernel: Kernel) -> tuple[Guard, ...]:
     """Return the guards of a kernel as traced, in pre-order; the number of a guard is its index in this tuple."""
     tensors = {p.name for p in kernel.params if isinstance(p, TensorParam)}
-    return tuple(_guard(stmt) for stmt in walk(kernel.body)
+    makers = {stmt.result.id: stmt for stmt in walk(kernel.body) if isinstance(stmt, Compute)}
+    return tuple(_guard(stmt, makers) for stmt in walk(kernel.body)
                  if isinstance(stmt, Gather | Scatter) or (isinstance(stmt, Load | Store) and stmt.param in tensors)
                  or (isinstance(stmt, Compute) and takes_indices(stmt))
                  or (isinstance(stmt, Item | WritePart) and not (isinstance(stmt.row, Const) and isinstance(stmt.col, Const))))
@@ -55,19 +61,27 @@ def transposes(stmt: Compute) -> bool:
     return isinstance(entry, Movement) and entry.transposes
 
 
-def _guard(stmt: Guarded) -> Guard:
+def _guard(stmt: Guarded, makers: Mapping[int, Compute]) -> Guard:
     if isinstance(stmt, Gather | Scatter):
-        return Guard(f"{verb_of(stmt)} of rows of {stmt.param}", stmt, stmt.span)
+        return Guard(f"{verb_of(stmt)} of rows of {stmt.param}", stmt, span=stmt.span)
     if isinstance(stmt, WritePart):
         rows, cols = stmt.value.type.shape
         at = f"[{print_scalar(stmt.row)}, {print_scalar(stmt.col)}]"
-        return Guard(f"a write of {rows} x {cols} elements to `{stmt.buffer.name}` at {at}", stmt, stmt.span)
+        return Guard(f"a write of {rows} x {cols} elements to `{stmt.buffer.name}` at {at}", stmt, span=stmt.span)
     if isinstance(stmt, Item):
-        return Guard(f"item [{print_scalar(stmt.row)}, {print_scalar(stmt.col)}] of {stmt.value.type!r}", stmt, stmt.span)
+        return Guard(f"item [{print_scalar(stmt.row)}, {print_scalar(stmt.col)}] of {stmt.value.type!r}", stmt, span=stmt.span)
     if isinstance(stmt, Compute):
         axis = next(value for name, value in stmt.attrs if name == "axis")
         tile = next(o.type for o in stmt.operands if isinstance(o, Value))
-        return Guard(f"{stmt.op} along axis {axis} of {tile!r}", stmt, stmt.span)
+        return Guard(f"{stmt.op} along axis {axis} of {tile!r}", stmt, _counts(stmt.operands[1], makers), stmt.span)
     verb = "load" if isinstance(stmt, Load) else "store"
     what = f"{verb} {stmt.param}[{print_scalar(stmt.row)}, {print_scalar(stmt.col)}]"
-    return Guard(what, stmt, stmt.span)
+    return Guard(what, stmt, span=stmt.span)
+
+
+def _counts(index: object, makers: Mapping[int, Compute]) -> bool:
+    """Tell whether indices are 0, 1, … behind a scalar."""
+    maker = makers.get(index.id) if isinstance(index, Value) else None
+    if maker is not None and maker.op == add.name:
+        return _counts(next((one for one in maker.operands if isinstance(one, Value)), None), makers)
+    return maker is not None and maker.op == "iota"

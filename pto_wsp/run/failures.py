@@ -82,9 +82,10 @@ def describe(guard: Guard, fault: IndexFault | PieceFault | None) -> ErrorParts:
 
 
 def _outside(guard: Guard, index: IndexFault | None) -> ErrorParts:
+    if index is not None and guard.counts and index.col == 0 and -index.extent <= index.value < 0 and "gather" not in guard.span.text:
+        return ErrorParts("elements are missing", "for an extreme, at least one element along the axis; for a topk, k",
+                          f"{-index.value} too few")
     allowed = "an index inside" if index is None else f"0 .. {index.extent - 1}" if index.extent else "none: nothing is there"
-    if index is not None and index.col == 0 and -index.extent <= index.value < 0:      # elements that are missing
-        allowed += "; for an extreme, at least one element along the axis; for a topk, k"
     index_text = None if index is None else f"{index.value}, at row {index.row} and column {index.col} of the index"
     return ErrorParts(f"{guard.what}: an index lies outside", allowed, index_text)
 

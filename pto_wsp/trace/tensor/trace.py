@@ -7,6 +7,7 @@ var) come here as ops on values of any rank.
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,6 +57,7 @@ from pto_wsp.trace.kernel.trace import weak_number
 from pto_wsp.trace.tensor.blocks import TracedBodies, TracedLoop
 from pto_wsp.trace.tensor.names import ValueNames
 from pto_wsp.trace.tensor.value import ArrayRole, Storage, TakenCopy, TensorValue
+from pto_wsp.values import replaced
 
 LARGEST_CONSTANT = 4096     # elements of an array that a body captures
 _CURRENT: ContextVar[TensorTrace | None] = ContextVar("pto_wsp_tensor_trace", default=None)
@@ -286,7 +288,7 @@ class TensorTrace(ABC):
 
     def are_same(self, a: Scalar, b: Scalar) -> bool:
         """Tell whether two extents are equal for all values of their symbols, as their normal forms and the assumptions show."""
-        if same(a, b):
+        if same(a, b) or (self.assumptions and same(a := self._settled(a), b := self._settled(b))):
             return True
         apart = s.sub(a, b)
         for one in self.assumptions:
@@ -294,6 +296,17 @@ class TensorTrace(ABC):
                 case s.Binary(Op.EQ, lhs, rhs) if same(apart, s.sub(lhs, rhs)) or same(apart, s.sub(rhs, lhs)):
                     return True
         return False
+
+    def _settled(self, extent: Scalar) -> Scalar:
+        """Return an extent with the smaller operand in place of a minimum, where one is at most the other for certain."""
+        def smaller(one: Scalar) -> Scalar | None:
+            match one:
+                case s.Binary(Op.MIN, lhs, rhs):
+                    return self._settled(lhs) if self.is_at_most(lhs, rhs) else self._settled(rhs) if self.is_at_most(rhs, lhs) else None
+                case _:
+                    return None
+
+        return s.substitute(extent, smaller)
 
     def promise(self, condition: Scalar) -> None:
         """Let each call check a condition on extents and Scalars."""
@@ -446,14 +459,22 @@ class TensorTrace(ABC):
         """
         numbers = isinstance(a, Const) and isinstance(b, Const)
         left, right = print_scalar(a), print_scalar(b)
-        inside = dict.fromkeys((*_clips_of(a), *_clips_of(b)))
-        if inside and any(isinstance(leaf, s.SymbolRef) and leaf.dtype is not None for one in (a, b) for leaf in s.leaves(one)):
-            raise ExtentError(f"{where}: {left} and {right} are not provably equal", here(), expected="equal extents, or a written 1",
-                              found=found, help="promise that the slice lies inside, which each call checks: "
-                              + ", ".join(f"tt.assume({one})" for one in inside))
+        leaves = [leaf for one in (a, b) for leaf in s.leaves(one) if not isinstance(leaf, Const)]
+        inside = dict.fromkeys((*_clips_of(self._spelled(a)), *_clips_of(self._spelled(b))))
+        if all(isinstance(leaf, s.SymbolRef) for leaf in leaves):
+            same_extent = " == ".join(re.sub(r"\b(min|max)\(", r"np.\1imum(", print_scalar(self._spelled(one))) for one in (a, b))
+            help = ("promise that the slice lies inside" if inside else "promise it") + ", which each call checks: " + ", ".join(
+                f"tt.assume({one})" for one in inside or (same_extent,))
+        else:
+            help = "extents from data are equal where one slice cuts both: rows = slice(lo, hi), x[rows] and y[rows]"
         raise ExtentError(f"{where}: {left} and {right} are not {'equal' if numbers else 'provably equal'}", here(),
-                          expected="equal extents, or a written 1", found=found,
-                          help=None if numbers else f"promise it: tt.assume(a == b), of {left} and {right}; each call checks it")
+                          expected="equal extents, or a written 1", found=found, help=None if numbers else help)
+
+    def _spelled(self, node: Scalar) -> Scalar:
+        """Return a scalar with the extents of parameters under the names that the body has for them, x.shape[0]."""
+        names = {extent: f"{one.array.name}.shape[{dim}]" for one in reversed(self.made.values())
+                 if one.kind in (ArrayRole.READ, ArrayRole.WRITTEN) for dim, extent in reversed([*enumerate(one.array.shape)])}
+        return s.substitute(node, lambda one: replaced(one, name=names[one]) if isinstance(one, s.SymbolRef) and one in names else None)
 
     # -- operations ----------------------------------------------------------------------------------------------------
 

@@ -21,4 +21,4 @@ def mistake() -> None:
 #      |         ^^^^^^^^^^^^^^^^^^^^^^^^^
 #    = expected: equal extents, or a written 1
 #    = found:    <cache: Tensor[max(min(at, 64), min(at + c, 64)) - min(at, 64), f32]> and <k: Tensor[c, f32]>
-#    = help:     promise that the slice lies inside, which each call checks: tt.assume(at <= 64), tt.assume(at + c <= 64)
+#    = help:     promise that the slice lies inside, which each call checks: tt.assume(at <= 64), tt.assume(at + k.shape[0] <= 64)

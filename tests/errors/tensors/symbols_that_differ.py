@@ -20,4 +20,4 @@ def mistake() -> None:
 #      |                ^^^^^
 #    = expected: equal extents, or a written 1
 #    = found:    <x: Tensor[t, 64, f32]> and <y: Tensor[n, 64, f32]>
-#    = help:     promise it: tt.assume(a == b), of t and n; each call checks it
+#    = help:     promise it, which each call checks: tt.assume(x.shape[0] == y.shape[0])

@@ -312,3 +312,13 @@ def test_numpy_zeros_in_a_body_are_a_constant() -> None:
         return x + made
 
     assert jit(body).reference(np.ones((4, 4), np.float32))[0].tolist() == [2, 2, 2, 2]
+
+
+def test_a_promised_bound_says_which_operand_a_minimum_is() -> None:
+    def added(x: Tensor["t", 4, F32], y: Tensor["n", 4, F32]):
+        tt.assume(y.shape[0] <= x.shape[0])
+        return x[:np.minimum(x.shape[0], y.shape[0])] + y
+
+    made = jit(added).using(target="interp")
+    np.testing.assert_array_equal(made(X, X[:3]), 2 * X[:3])
+    assert refused(made, X[:2], X[:3]).code == "J201"
