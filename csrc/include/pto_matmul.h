@@ -27,7 +27,6 @@ enum {
 
 #define PTO_MATMUL_WORDS 256       /* of k in a step: a panel of b is 32 KiB */
 #define PTO_MATMUL_CHUNK 512       /* rows of a in a step at most, so that they stay in L2 */
-#define PTO_MATMUL_STRIP 16        /* words of k that are packed, or fetched for, at once */
 #define PTO_MATMUL_PAD 16          /* words between packed rows of a, against rows that fall on the same cache set */
 
 #if defined(__AVX512F__)
@@ -63,15 +62,16 @@ PTO_MATMUL_INLINE void pto_fetch(const void *at, int64_t step_bytes, int64_t row
             __builtin_prefetch(row + byte, 0, 2);
 }
 
-/* The same, but a line with each word of a block: lines in pairs, so many bytes from pair to pair. */
+/* The same, but one or two lines with each word of a block: lines in pairs, so many bytes from pair to pair. */
 typedef struct pto_fetch_lines {
     const char *at, *other;
-    int64_t step_bytes, n;             /* lines */
+    int64_t step_bytes, n, at_once;    /* n: words; at_once: lines with each */
 } pto_fetch_lines;
 
-PTO_MATMUL_INLINE pto_fetch_lines pto_fetch_pairs(const void *at, int64_t gap_bytes, int64_t step_bytes, int64_t n)
+PTO_MATMUL_INLINE pto_fetch_lines pto_fetch_pairs(const void *at, int64_t gap_bytes, int64_t step_bytes, int64_t lines, int64_t words)
 {
-    return (pto_fetch_lines){at, (const char *)at + gap_bytes, step_bytes, n};
+    const int64_t at_once = lines > words ? 2 : 1;
+    return (pto_fetch_lines){at, (const char *)at + gap_bytes, step_bytes, (lines + at_once - 1) / at_once, at_once};
 }
 
 PTO_MATMUL_INLINE void pto_fetch_line(pto_fetch_lines *next)

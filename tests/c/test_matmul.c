@@ -21,7 +21,7 @@ static int64_t least(int64_t a, int64_t b)
 static size_t pack_bytes(int64_t word, int64_t m, int64_t k)
 {
     const int64_t width = 128 / word, words = least(k, 256);
-    return (size_t)((2 * width * words + (k > 256 || m > 512 ? 2 : 1) * least(m, 512) * ((words + 15) / 16 * 16 + 16)) * word);
+    return (size_t)((width * words + (k > 256 || m > 512 ? 2 : 1) * least(m, 512) * ((words + 15) / 16 * 16 + 16)) * word);
 }
 
 /* Operands end where their memory ends, so that a sanitizer sees a read too far. `gap`: elements behind each row. */
@@ -106,6 +106,15 @@ static void products_around_panels_and_steps(void)
     product_f32(530, 100, 600, PTO_MATMUL_ACCUMULATE, 1024 - 600);   /* chunks of packed rows, an odd number of steps */
 }
 
+/* blocks of rows share what is left, and up to one block reads b where it lies, however far apart its rows are */
+static void products_of_every_count_of_rows(void)
+{
+    for (int64_t rows = 1; rows <= 40; ++rows) {
+        product_f32(rows, 75, 260, (int)pick(0, 1), 600);
+        all_dtypes(rows, 33, pick(1, 20), (int)pick(0, 7), pick(0, 3));
+    }
+}
+
 static void products_of_a_few_rows_in_place(void)
 {
     for (int64_t few = 1; few <= 3; ++few)
@@ -188,7 +197,8 @@ static void extremes_of_i8(void)
 int main(void)
 {
     const check_test tests[] = {TEST(small_products_of_every_size), TEST(products_around_panels_and_steps),
-                                TEST(products_of_a_few_rows_or_columns), TEST(products_of_a_few_rows_in_place),
+                                TEST(products_of_every_count_of_rows), TEST(products_of_a_few_rows_or_columns),
+                                TEST(products_of_a_few_rows_in_place),
                                 TEST(products_of_short_operands), TEST(nothing_to_sum_leaves_zero_or_what_was),
                                 TEST(extremes_of_i8)};
     return RUN_TESTS(tests);

@@ -38,22 +38,25 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
         else
             sum[i] = (PTO_MM(sums)){0};
     /* The bases and steps are hidden from the compiler, which would keep a register a row, and move them around; a copy of ldb for each loop,
-       which it would else load in each turn, on a port that multiplies. */
+       which it would else load in each turn, on a port that multiplies. Few rows have one loop, which fetches a line that is there at last:
+       each loop takes long to compile. */
     const PTO_MM_WORD *low = a, *high = h > 6 ? a + 6 * lda : a;
     int64_t three = 3 * lda, five = 5 * lda;
     __asm__("" : "+r"(three), "+r"(five));
-    for (; n_lists > 0 && words > 0; --n_lists, ++lists) {
-        pto_fetch_lines lines = *lists;
+    for (; words > 0 && (n_lists > 0 || h < PTO_MATMUL_ROWS); --n_lists, ++lists) {
+        pto_fetch_lines lines = h < PTO_MATMUL_ROWS && n_lists <= 0 ? pto_fetch_pairs(a, 0, 0, words, words) : *lists;
         int64_t n = PTO_MM_LEAST(lines.n, words), step = ldb;
         __asm__("" : "+r"(step));
         for (words -= n; n > 0; --n, ++low, ++high, b += step) {
             pto_fetch_line(&lines);
+            if (h < PTO_MATMUL_ROWS && lines.at_once > 1)
+                pto_fetch_line(&lines);
             __asm__("" : "+r"(low), "+r"(high));
             PTO_MM(add_word)(sum, low, high, lda, three, five, b, h, w);
         }
     }
     __asm__("" : "+r"(ldb));
-    for (; words > 0; --words, ++low, ++high, b += ldb) {
+    for (; h == PTO_MATMUL_ROWS && words > 0; --words, ++low, ++high, b += ldb) {
         __asm__("" : "+r"(low), "+r"(high));
         PTO_MM(add_word)(sum, low, high, lda, three, five, b, h, w);
     }
@@ -68,32 +71,60 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
         }
 }
 
-#define PTO_MM_ROWS_(h)                                                                                              \
-    for (; r + h <= m; r += h) {                                                                                     \
-        pto_fetch_lines lists[3]; /* a, b, c */                                                                      \
-        int64_t n_lists = 0;                                                                                         \
-        if (ahead && (ahead->k > 0 || ahead->n_rows > 0))                                                            \
-            n_lists = PTO_MM(pack_ahead)(ahead, words, lists);                                                       \
-        if (ldc * (int64_t)sizeof *c >= 2048)   /* rows of c that no prefetcher finds */                             \
-            lists[n_lists++] = pto_fetch_pairs(c + r * ldc, 64, ldc * (int64_t)sizeof *c, 2 * h);                    \
-        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, lists, n_lists, h, 2);          \
-    }
+/* Rows of the next block where m are left. Fewer than four rows wait for their sums: two smaller blocks share what would leave so few. */
+PTO_MATMUL_INLINE int64_t PTO_MM(rows_of_block)(int64_t m)
+{
+#if PTO_MATMUL_ROWS == 12
+    if (m < 16 && m > 4 && m != 12)
+        return m > 8 ? (m + 1) / 2 : m;
+#endif
+    return m >= PTO_MATMUL_ROWS ? PTO_MATMUL_ROWS : m >= 4 ? 4 : m >= 2 ? 2 : 1;
+}
 
-/* Two vectors of every row of c. `ahead`: what to pack meanwhile, or null. */
+#define PTO_MM_ROWS_(h)                                                                                              \
+    case h:                                                                                                          \
+        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, lists, n_lists, h, 2);          \
+        break;
+
+/* Two vectors of the rows of c that fill no block of PTO_MATMUL_ROWS; arguments as below. */
+PTO_MATMUL_FUNCTION void PTO_MM(last_rows)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
+                                           int64_t ldb, int64_t m, int64_t words, const PTO_MM_SUM *start, int add,
+                                           PTO_MM(ahead) *ahead)
+{
+    for (int64_t r = 0, h; r < m; r += h) {
+        pto_fetch_lines lists[3]; /* a, b, c */
+        h = PTO_MM(rows_of_block)(m - r);
+        const int64_t n_lists = PTO_MM(look_ahead)(ahead, c + r * ldc, ldc, h, words, lists);
+        switch (h) {
+#if PTO_MATMUL_ROWS == 12
+        PTO_MM_ROWS_(8)
+        PTO_MM_ROWS_(7)
+        PTO_MM_ROWS_(6)
+        PTO_MM_ROWS_(5)
+#endif
+#if PTO_MATMUL_ROWS > 4
+        PTO_MM_ROWS_(4)
+#endif
+        PTO_MM_ROWS_(2)
+        PTO_MM_ROWS_(1)
+        }
+    }
+}
+#undef PTO_MM_ROWS_
+
+/* Two vectors of every row of c. `ahead`: what to pack and fetch meanwhile, or null. */
 PTO_MATMUL_FUNCTION void PTO_MM(panel)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
                                        int64_t ldb, int64_t m, int64_t words, const PTO_MM_SUM *start, int add,
                                        PTO_MM(ahead) *ahead)
 {
     int64_t r = 0;
-    PTO_MM_ROWS_(PTO_MATMUL_ROWS)
-#if PTO_MATMUL_ROWS == 12
-    PTO_MM_ROWS_(8)
-#endif
-    PTO_MM_ROWS_(4)
-    PTO_MM_ROWS_(2)
-    PTO_MM_ROWS_(1)
+    for (; PTO_MM(rows_of_block)(m - r) == PTO_MATMUL_ROWS; r += PTO_MATMUL_ROWS) {
+        pto_fetch_lines lists[3]; /* a, b, c */
+        const int64_t n_lists = PTO_MM(look_ahead)(ahead, c + r * ldc, ldc, PTO_MATMUL_ROWS, words, lists);
+        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, lists, n_lists, PTO_MATMUL_ROWS, 2);
+    }
+    PTO_MM(last_rows)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, m - r, words, start, add, ahead);
 }
-#undef PTO_MM_ROWS_
 
 #ifdef PTO_MM_FEW_ROWS
 #define PTO_MM_WIDE_ROWS_(h, w)                                                                                      \

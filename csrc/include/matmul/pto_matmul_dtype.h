@@ -28,11 +28,17 @@ PTO_MATMUL_INLINE int PTO_MM(rows_in_place)(int64_t row_step, int64_t k_step, in
     return PTO_MM_IN_PLACE && k_step == 1 && (h < PTO_MATMUL_ROWS || n <= PTO_MM_WIDTH || bytes % 2048 != 0);
 }
 
-/* Whether panels of b are read where they lie. */
+/* Whether rows lie so far apart that no prefetcher finds the next. */
+PTO_MATMUL_INLINE int PTO_MM(far_apart)(int64_t step)
+{
+    const int64_t bytes = step * (int64_t)sizeof(PTO_MM_WORD);
+    return bytes < 0 || bytes >= 2048;
+}
+
+/* Whether panels of b are read where they lie: packing pays for two blocks of rows or more, where rows of b are far apart. */
 PTO_MATMUL_INLINE int PTO_MM(panels_in_place)(int64_t k_step, int64_t col_step, int64_t h)
 {
-    const int64_t bytes = k_step * (int64_t)sizeof(PTO_MM_WORD);
-    return PTO_MM_IN_PLACE && col_step == 1 && (h <= 3 || (bytes >= 0 && bytes < 2048));
+    return PTO_MM_IN_PLACE && col_step == 1 && (h <= PTO_MATMUL_ROWS || !PTO_MM(far_apart)(k_step));
 }
 
 /* Part of a panel that is not whole, or goes to columns that are not neighbours. */
@@ -51,12 +57,11 @@ PTO_MATMUL_FUNCTION void PTO_MM(edge)(PTO_MM_SUM *c, int64_t c_row, int64_t c_co
     }
 }
 
-/* One step of k for some rows: `left` holds their words, b is packed panel by panel, or read in place. `panels`: place for two;
-   `ahead`: has the first panel where a step before packed it, and packs that of the next step. `zeros`: where not null, the words of
-   one more row. */
+/* One step of k for some rows: `left` holds their words, b is packed panel by panel into `packed`, or read in place. `ahead`: fetches
+   the next panel, that of the next step too. `zeros`: where not null, the words of one more row. */
 PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_WORD *left, int64_t left_step,
                                          const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col, int64_t h, int64_t n,
-                                         int64_t depth, int64_t next_depth, int add, PTO_MM_WORD *panels, PTO_MM(ahead) *ahead,
+                                         int64_t depth, int64_t next_depth, int add, PTO_MM_WORD *packed, PTO_MM(ahead) *ahead,
                                          const PTO_MM_WORD *zeros)
 {
     const int64_t words = PTO_MM_WORDS(depth), n_blocks = (h + PTO_MATMUL_ROWS - 1) / PTO_MATMUL_ROWS;
@@ -72,15 +77,12 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
         const int64_t width = PTO_MM_LEAST(n - j, PTO_MM_WIDTH), step = j < in_place ? b_k : PTO_MM_WIDTH;
         const PTO_MM_WORD *panel = (const PTO_MM_WORD *)b + j;
         if (j >= in_place) {
-            if (!ahead->packed)
-                PTO_MM(next_panel)(ahead, panels, b + j * b_col, b_k, b_col, width, depth, 1);
-            PTO_MM(pack_strips)(ahead, PTO_MATMUL_WORDS);
-            panel = ahead->packed, ahead->packed = 0;
+            PTO_MM(pack_panel)(packed, b + j * b_col, b_k, b_col, width, depth);
+            panel = packed;
         }
         const int64_t next = j + width < n ? j + width : 0;   /* or the first of the next step of k */
-        if (next >= in_place && (next > 0 || next_depth > 0))
-            PTO_MM(next_panel)(ahead, panel == panels ? panels + words * PTO_MM_WIDTH : panels,
-                               b + next * b_col + (next > 0 ? 0 : depth * b_k), b_k, b_col, PTO_MM_LEAST(n - next, PTO_MM_WIDTH),
+        if ((next > 0 || next_depth > 0) && (next >= in_place || PTO_MM(far_apart)(b_k)))
+            PTO_MM(next_panel)(ahead, b + next * b_col + (next > 0 ? 0 : depth * b_k), b_k, b_col, PTO_MM_LEAST(n - next, PTO_MM_WIDTH),
                                next > 0 ? depth : next_depth, n_blocks);
         PTO_MM_SUM *to = c + j * c_col;
 #ifdef PTO_MM_BIAS_LEFT
@@ -116,7 +118,7 @@ PTO_MATMUL_FUNCTION void PTO_MM(product)(PTO_MM_SUM *c, int64_t c_row, int64_t c
     const int64_t most_words = PTO_MM_LEAST(PTO_MM_WORDS(k), PTO_MATMUL_WORDS), most_rows = (m + n_chunks - 1) / n_chunks;
     const int64_t rows_words = most_rows * ((most_words + 15) / 16 * 16 + PTO_MATMUL_PAD);
     const int in_place = PTO_MM(rows_in_place)(a_row, a_k, most_rows, n);
-    PTO_MM_WORD *const panels = (PTO_MM_WORD *)pack, *const rows = panels + 2 * most_words * PTO_MM_WIDTH;
+    PTO_MM_WORD *const panel = (PTO_MM_WORD *)pack, *const rows = panel + most_words * PTO_MM_WIDTH;
     PTO_MM(ahead) ahead = {0};
     const PTO_MM_WORD *packed = 0;     /* rows of this step */
     for (int64_t chunk = 0; chunk < n_chunks; ++chunk) {
@@ -147,7 +149,7 @@ PTO_MATMUL_FUNCTION void PTO_MM(product)(PTO_MM_SUM *c, int64_t c_row, int64_t c
 #endif
             if (j < n)
                 PTO_MM(columns)(c + r * c_row + j * c_col, c_row, c_col, left, left_step, from_b + j * b_col, b_k, b_col, h, n - j,
-                                depth, PTO_MM_LEAST(k - p - depth, DEPTH), add, panels, &ahead, chunk + 1 < n_chunks ? 0 : zeros);
+                                depth, PTO_MM_LEAST(k - p - depth, DEPTH), add, panel, &ahead, chunk + 1 < n_chunks ? 0 : zeros);
         }
     }
 }

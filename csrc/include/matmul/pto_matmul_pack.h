@@ -107,27 +107,22 @@ PTO_MATMUL_FUNCTION void PTO_MM(pack_panel)(PTO_MM_WORD *to, const PTO_MM_ELEMEN
         }
 }
 
-/* What is packed while sums are computed: the next panel of b, strip by strip, and the rows of a for the next step. What a block packs
-   was fetched during the block before. */
+/* What blocks do beside their sums: they fetch the next panel of b, and pack rows of a for the next step that the block before fetched. */
 typedef struct PTO_MM(ahead) {
-    const PTO_MM_WORD *packed;            /* the next panel, or null */
-    PTO_MM_WORD *strip;                   /* where its next strip goes */
-    const PTO_MM_ELEMENT *b;              /* still to pack: b[k][cols] */
-    int64_t b_k, b_col, cols, k;
-    int64_t strips, fetched_strips;       /* that a block fetches; that were fetched and not packed */
+    const PTO_MM_ELEMENT *b;              /* still to fetch: b[k][cols], `depth_b` of k a block */
+    int64_t b_k, b_col, cols, k, depth_b;
     PTO_MM_WORD *row;                     /* where the next rows go, `step` words from row to row */
     const PTO_MM_ELEMENT *a;              /* still to pack: a[n_rows][depth] */
     int64_t a_row, a_k, n_rows, depth, step;
-    int64_t rows, fetched_rows;           /* as strips */
+    int64_t rows, fetched_rows;           /* that a block fetches; that were fetched and not packed */
 } PTO_MM(ahead);
 
-/* Say which panel is next: of b[k][cols], in n_blocks blocks. */
-PTO_MATMUL_INLINE void PTO_MM(next_panel)(PTO_MM(ahead) *ahead, PTO_MM_WORD *to, const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col,
-                                          int64_t cols, int64_t k, int64_t n_blocks)
+/* Say which panel is next: b[k][cols], fetched by n_blocks blocks. */
+PTO_MATMUL_INLINE void PTO_MM(next_panel)(PTO_MM(ahead) *ahead, const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col, int64_t cols,
+                                          int64_t k, int64_t n_blocks)
 {
-    const int64_t strips = (PTO_MM_WORDS(k) + PTO_MATMUL_STRIP - 1) / PTO_MATMUL_STRIP;
-    ahead->packed = ahead->strip = to, ahead->b = b, ahead->b_k = b_k, ahead->b_col = b_col, ahead->cols = cols, ahead->k = k;
-    ahead->strips = n_blocks > 0 ? (strips + n_blocks - 1) / n_blocks : strips, ahead->fetched_strips = 0;
+    ahead->b = b, ahead->b_k = b_k, ahead->b_col = b_col, ahead->cols = cols, ahead->k = k;
+    ahead->depth_b = n_blocks > 0 ? ((k + n_blocks - 1) / n_blocks + 15) / 16 * 16 : 0;
 }
 
 /* Say which rows of a are next: a[n_rows][depth], in n_blocks blocks. Returns where their words are when all are packed. */
@@ -141,14 +136,6 @@ PTO_MATMUL_INLINE const PTO_MM_WORD *PTO_MM(next_rows)(PTO_MM(ahead) *ahead, PTO
     return to;
 }
 
-/* Pack up to n strips of the next panel. */
-PTO_MATMUL_FUNCTION void PTO_MM(pack_strips)(PTO_MM(ahead) *ahead, int64_t n)
-{
-    enum { STRIP = PTO_MATMUL_STRIP * PTO_MM_PER_WORD };
-    for (; n > 0 && ahead->k > 0; --n, ahead->k -= STRIP, ahead->b += STRIP * ahead->b_k, ahead->strip += PTO_MATMUL_STRIP * PTO_MM_WIDTH)
-        PTO_MM(pack_panel)(ahead->strip, ahead->b, ahead->b_k, ahead->b_col, ahead->cols, PTO_MM_LEAST(ahead->k, STRIP));
-}
-
 /* Pack up to n of the next rows. */
 PTO_MATMUL_FUNCTION void PTO_MM(pack_next_rows)(PTO_MM(ahead) *ahead, int64_t n)
 {
@@ -158,39 +145,38 @@ PTO_MATMUL_FUNCTION void PTO_MM(pack_next_rows)(PTO_MM(ahead) *ahead, int64_t n)
     ahead->row += n * ahead->step, ahead->a += n * ahead->a_row, ahead->n_rows -= n;
 }
 
-/* Pack before a block what was fetched during the last one. Returns how many lists of lines the block fetches. */
-PTO_MATMUL_FUNCTION int64_t PTO_MM(pack_ahead)(PTO_MM(ahead) *ahead, int64_t words, pto_fetch_lines *lists)
+/* Pack before a block of c what was fetched during the last one. Returns how many lists of lines the block fetches. `ahead` may be null. */
+PTO_MATMUL_FUNCTION int64_t PTO_MM(look_ahead)(PTO_MM(ahead) *ahead, const PTO_MM_SUM *c, int64_t ldc, int64_t h, int64_t words,
+                                               pto_fetch_lines *lists)
 {
-    enum { STRIP = PTO_MATMUL_STRIP * PTO_MM_PER_WORD };
     int64_t n_lists = 0;
-    if (ahead->n_rows > 0) {
+    if (ahead && ahead->n_rows > 0) {
         PTO_MM(pack_next_rows)(ahead, ahead->fetched_rows);
         ahead->fetched_rows = ahead->rows;
         const int64_t n = PTO_MM_LEAST(ahead->n_rows, ahead->rows), along = ahead->a_k == 1;
         const int64_t lines = (ahead->depth * (int64_t)sizeof *ahead->a + 63) / 64;
         if (along && n == 1)
-            lists[n_lists++] = pto_fetch_pairs(ahead->a, 64, 128, lines);
+            lists[n_lists++] = pto_fetch_pairs(ahead->a, 64, 128, lines, words);
         else if (along && n == 2)
-            lists[n_lists++] = pto_fetch_pairs(ahead->a, ahead->a_row * (int64_t)sizeof *ahead->a, 64, 2 * lines);
+            lists[n_lists++] = pto_fetch_pairs(ahead->a, ahead->a_row * (int64_t)sizeof *ahead->a, 64, 2 * lines, words);
         else
             pto_fetch(ahead->a, (along ? ahead->a_row : ahead->a_k) * (int64_t)sizeof *ahead->a, along ? n : ahead->depth,
                       (along ? ahead->depth : n) * (int64_t)sizeof *ahead->a);
     }
-    if (ahead->k > 0) {
-        PTO_MM(pack_strips)(ahead, ahead->fetched_strips);
-        ahead->fetched_strips = ahead->strips;
-        const int64_t k = PTO_MM_LEAST(ahead->k, ahead->strips * STRIP), along = ahead->b_k == 1;
+    if (ahead && ahead->k > 0) {
+        const int64_t k = PTO_MM_LEAST(ahead->k, ahead->depth_b), along = ahead->b_k == 1;
         const int64_t step_bytes = (along ? ahead->b_col : ahead->b_k) * (int64_t)sizeof *ahead->b, rows = along ? ahead->cols : k;
         const int64_t row_bytes = (along ? k : ahead->cols) * (int64_t)sizeof *ahead->b;
         const char *const at = (const char *)ahead->b;
-        if (k <= 0)
-            return n_lists;
-        if (row_bytes <= 64 && rows <= words)
-            lists[n_lists++] = pto_fetch_pairs(at, step_bytes, 2 * step_bytes, rows);
-        else if (row_bytes <= 128 && 2 * rows <= words)
-            lists[n_lists++] = pto_fetch_pairs(at, 64, step_bytes, 2 * rows);
+        ahead->b += k * ahead->b_k, ahead->k -= k;
+        if (row_bytes <= 64 && rows <= 2 * words)
+            lists[n_lists++] = pto_fetch_pairs(at, step_bytes, 2 * step_bytes, rows, words);
+        else if (row_bytes > 64 && row_bytes <= 128 && rows <= words)
+            lists[n_lists++] = pto_fetch_pairs(at, 64, step_bytes, 2 * rows, words);
         else
             pto_fetch(at, step_bytes, rows, row_bytes);
     }
+    if (ldc * (int64_t)sizeof *c >= 2048)   /* rows of c that no prefetcher finds */
+        lists[n_lists++] = pto_fetch_pairs(c, 64, ldc * (int64_t)sizeof *c, 2 * h, words);
     return n_lists;
 }

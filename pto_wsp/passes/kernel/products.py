@@ -1,9 +1,9 @@
 """Optimise matrix products: fuse additions into them, accumulate in place, and choose how each product runs.
 
-`product_bytes` and `pack_bytes` give the scratch that a product's panels need.
+`product_bytes` and `pack_bytes` give the scratch that a product needs.
 
 >>> pack_bytes(DType.F32, 64, 64)
-36864
+28672
 """
 
 from __future__ import annotations
@@ -207,9 +207,8 @@ def _form(rows: int, cols: int, dtype: DType, transposed: bool) -> Packing:
 
 
 # -- scratch -----------------------------------------------------------------------------------------------------------
-# The constants of csrc/include/pto_matmul.h at the widest vectors: a panel is two adjacent vectors of 64 bytes.
+# The constants of csrc/include/pto_matmul.h at the widest vectors: the rows of a panel are two adjacent vectors of 64 bytes.
 _PANEL_BYTES = 128
-_PANELS = 2
 _WORDS = 256
 _CHUNK = 512
 _PAD = 16
@@ -225,9 +224,9 @@ def product_bytes(stmt: k.Compute | k.Accumulate) -> int:
 
 
 def pack_bytes(dtype: DType, m: int, inner: int) -> int:
-    """Return the scratch bytes in which pto_matmul_<dtype> packs panels of b and rows of a, for [m, inner] @ [inner, any] on any CPU."""
+    """Return the scratch bytes in which pto_matmul_<dtype> packs a panel of b and rows of a, for [m, inner] @ [inner, any] on any CPU."""
     word = max(4, dtype.nbytes)
     words = min(inner, _WORDS)
     width = _PANEL_BYTES // word
     buffers = 2 if inner > _WORDS or m > _CHUNK else 1      # rows of this step, and of the next
-    return (_PANELS * width * words + buffers * min(m, _CHUNK) * (-(-words // 16) * 16 + _PAD)) * word
+    return (width * words + buffers * min(m, _CHUNK) * (-(-words // 16) * 16 + _PAD)) * word
