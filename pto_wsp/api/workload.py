@@ -15,6 +15,7 @@ from pto_wsp.errors import (
     DataFormatError,
     LoopVariableError,
     MeshError,
+    PtoError,
     UnknownNameError,
     WorkloadDepthError,
     WorkloadStructureError,
@@ -262,6 +263,9 @@ class Workload(Scheduled, doors.Displayed):
         try:
             return compile_program(self._canonical, self._tensors, self.schedule, ranks, target=target, arch=arch, strict=strict,
                                    passes=passes, options=options, texts=self._texts() if options.get("dump") is True else {})
+        except PtoError as problem:
+            self._reword(problem)
+            raise
         except RecursionError as problem:
             raise _too_deep(f"compiling workload `{self.name}`", problem) from None
 
@@ -278,8 +282,14 @@ class Workload(Scheduled, doors.Displayed):
         try:
             return lower_program(self._canonical, self._tensors, self.schedule, until, target=target, arch=arch, strict=strict,
                                  passes=passes, options=options)
+        except PtoError as problem:
+            self._reword(problem)
+            raise
         except RecursionError as problem:
             raise _too_deep(f"lowering workload `{self.name}`", problem) from None
+
+    def _reword(self, problem: PtoError) -> None:
+        """Say a refusal of a target in the words of the level that the workload was lowered from."""
 
     def _texts(self) -> Mapping[str, str]:
         """Return the texts that dump=True writes of the levels above the workload, by file."""

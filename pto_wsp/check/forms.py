@@ -44,9 +44,14 @@ def form_errors(plan: TaskPlan, target: str) -> tuple[PtoError, ...]:
     for form, span in forms_of(plan):
         if first.get(form, UNKNOWN) == UNKNOWN:
             first[form] = span
-    return tuple(FormError(f"target {target} does not take a workload with {form}", span, found=FORMS[form], help=_help(form),
-                           notes=(able[form].reason,))
-                 for form, span in first.items() if able[form].capability is Capability.REFUSED)
+    return tuple(_refusal(form, span, target, able[form].reason) for form, span in first.items()
+                 if able[form].capability is Capability.REFUSED)
+
+
+def _refusal(form: str, span: Span, target: str, reason: str) -> FormError:
+    error = FormError(f"target {target} does not take a workload with {form}", span, found=FORMS[form], help=_help(form), notes=(reason,))
+    error.form = form
+    return error
 
 
 def forms_of(plan: TaskPlan) -> Iterator[tuple[str, Span]]:

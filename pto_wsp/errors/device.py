@@ -41,7 +41,10 @@ class DialectError(PtoError):
 
 
 class FormError(PtoError):
+    """`form`: the name of the form."""
+
     code = "N106"
+    form: str = ""
     cause = "A workload has a form that the target's runtime has no way to run."
     example = "with P.pipe(): ...  # a process that makes a Tensor.empty and sends behind it, compiled for ascend_npu"
     fix = "The report says what the runtime lacks; workload_forms(target) lists what each target takes. cpu_sim takes every form."

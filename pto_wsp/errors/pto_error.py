@@ -7,6 +7,7 @@ the user's, is an `InternalError`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import ClassVar, NoReturn, Protocol
 
 from pto_wsp.doors import Displayed
@@ -74,22 +75,14 @@ class PtoError(Exception, Displayed):
         return notebook_lines(self)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.span, self.expected, self.found, self.help, self.notes, self.others,
-                          self.also), {"picture": self.picture}
-
-
-def _rebuild(kind: type[PtoError], message: str, span: SourcePosition | None, expected: str | None, found: str | None, help: str | None,
-             notes: tuple[str, ...], others: tuple[PtoError, ...], also: tuple[tuple[str, SourcePosition], ...]) -> PtoError:
-    return kind(message, span, expected=expected, found=found, help=help, notes=notes, others=others, also=also)
+        return type(self), (self.message,), vars(self)
 
 
 def raise_all(errors: Sequence[PtoError]) -> None:
     """Raise the first of several errors with the others attached, so that one report shows them all; nothing when empty."""
     if errors:
-        first = errors[0]
-        raised = type(first)(first.message, first.span, expected=first.expected, found=first.found, help=first.help,
-                             notes=first.notes, others=(*first.others, *errors[1:]), also=first.also)
-        raised.picture = first.picture
+        raised = copy(errors[0])
+        raised.others = (*raised.others, *errors[1:])
         raise raised
 
 

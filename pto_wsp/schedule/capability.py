@@ -44,7 +44,7 @@ FORMS: Mapping[str, str] = {
     "read.computed": "the same of a tensor that tasks of the workload write",
     "slot": "slot_set_u64, slot_load_u64, slot_u64",
     "fresh": "Tensor.empty in a loop, a branch or a process",
-    "fresh.sized": "the same of a size without an upper bound, which only a run knows",
+    "fresh.sized": "Tensor.empty in such a body, of a size without an upper bound, which only a run knows",
     "combine": "combine, |",
     "pipeline": "P.pipe, connect",
     "pipeline.fresh": "Tensor.empty in a body of a process that sends or takes behind it",

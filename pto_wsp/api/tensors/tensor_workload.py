@@ -11,7 +11,7 @@ from pto_wsp.api.workload import Workload
 from pto_wsp.calls import user_calls
 from pto_wsp.check.verdict import CheckList
 from pto_wsp.doors import DisplayedText
-from pto_wsp.errors import CompileOptionError, UnknownPassError
+from pto_wsp.errors import CompileOptionError, FormError, PtoError, UnknownPassError
 from pto_wsp.ir.kernel_text import print_kernel
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.passes.passes import PASSES
@@ -94,6 +94,14 @@ class TensorWorkload(Workload):
             text = step.after or text
             files[f"0_tensor/{number:02}_{step.name}.txt"] = text
         return files
+
+    def _reword(self, problem: PtoError) -> None:
+        for error in (problem, *problem.others):
+            if isinstance(error, FormError) and error.form == "fresh.sized":
+                error.message = "this value has a size that only data tell, without an upper bound, and a package states its sizes"
+                error.args = (error.message,)
+                error.expected, error.found, error.notes = "extents of numbers, of symbols, or with an upper bound", None, ()
+                error.help = "bound the slices that it is made of, x[lo:np.minimum(hi, lo + 64)]; cpu_sim and interp take any"
 
     def _texts(self) -> Mapping[str, str]:
         level = self._tensor_level(self.steps or self._steps_again())

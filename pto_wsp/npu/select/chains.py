@@ -283,8 +283,8 @@ class Chains:
         one, two = self._operand(lhs, stmt), self._operand(rhs, stmt)
         if lhs.type.dtype not in MULTIPLIED:
             _refuse(f"the cube core does not multiply {lhs.type.dtype}", stmt.span, ", ".join(map(str, MULTIPLIED)),
-                    "multiply i8 as it is loaded, or cast to i32: the sums are i32, and exact" if lhs.type.dtype.is_integer else
-                    "cast the operands, e.g. pto.cast(a, DType.F32)")
+                    "multiply i8 as it is loaded: the sums are i32, and exact; or convert to floats: a.astype(DType.F32)"
+                    if lhs.type.dtype.is_integer else "convert the operands, e.g. a.astype(DType.F32)")
         known = self.chains[chain]
         if any(product.chain == chain for product in self.products.values()):
             if (known.valid_rows, known.valid_cols) != (one.valid_rows, two.valid_cols):

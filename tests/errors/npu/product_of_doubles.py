@@ -25,10 +25,11 @@ def mistake():
     for use in plan_for_npu(lower(multiply().node), arch).kernels:
         select(use, arch)
 
+
 # error[N104]: the cube core does not multiply f64
 #   --> product_of_doubles.py:14:20
 #      |
 #   14 |     pto.store(out, a @ b)
 #      |                    ^^^^^
 #    = expected: f32, f16, bf16, i8
-#    = help:     cast the operands, e.g. pto.cast(a, DType.F32)
+#    = help:     convert the operands, e.g. a.astype(DType.F32)

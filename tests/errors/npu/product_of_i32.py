@@ -30,4 +30,4 @@ def mistake() -> None:
 #   12 |     pto.store(out, pto.cast(a, I32) @ b)
 #      |                    ^^^^^^^^^^^^^^^^^^^^
 #    = expected: f32, f16, bf16, i8
-#    = help:     multiply i8 as it is loaded, or cast to i32: the sums are i32, and exact
+#    = help:     multiply i8 as it is loaded: the sums are i32, and exact; or convert to floats: a.astype(DType.F32)

@@ -26,6 +26,6 @@ def mistake() -> None:
 #      |
 #   16 |         rows = Tensor.empty((n, 16), DType.F32)
 #      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = found:    the same of a size without an upper bound, which only a run knows
+#    = found:    Tensor.empty in such a body, of a size without an upper bound, which only a run knows
 #    = help:     say how large it may get, Tensor.empty((minimum(64, n), 8), F32); or compile for cpu_sim or interp, which take it
 #    = note:     a package states the sizes of its tensors
