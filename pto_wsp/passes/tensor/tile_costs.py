@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from itertools import product
 from math import ceil, inf, log2, prod
 from operator import mul
@@ -343,6 +343,8 @@ class _GroupNumbers:
         self.axes = {axis.name: axis for axis in axes}
         self.values = {value.name: value for value in values}
         self.ops = tuple(ops)
+        self.makers = {name: [at for at, op in enumerate(ops) if name in op.results] for name in self.values}
+        self.users = {name: [at for at, op in enumerate(ops) if name in op.operands] for name in self.values}
         self.arch = arch
         self.unit = unit_of(ops)
         self.on_host = arch.neutral or arch.cores.shared
@@ -368,8 +370,7 @@ class _GroupNumbers:
     def _lives(self) -> Iterator[_Life]:
         end, in_steps = max(0, len(self.ops) - 1), {name for name, axis in self.axes.items() if axis.step}
         for value in self.values.values():
-            made = [at for at, op in enumerate(self.ops) if value.name in op.results]
-            uses = [at for at, op in enumerate(self.ops) if value.name in op.operands]
+            made, uses = self.makers[value.name], self.users[value.name]
             if not made and not uses:
                 continue
             first, last = min((*made, *uses)), max((*made, *uses))
@@ -484,6 +485,7 @@ class _GroupNumbers:
         before: dict[str, Numbers] = {}        # cycles by pipe, outside of the loop over steps
         inside: dict[str, Numbers] = {}        # cycles of one iteration of the loop
         spent: dict[str, Numbers] = {}         # those of the whole task
+        rate_of = cache(self._rate)
         trips = reduce(mul, (parts[name] for name in self.axes if name in self.summed), np.ones(n))
         moved = np.zeros(n)
         in_steps = {name: axis for name, axis in self.axes.items() if axis.step}
@@ -496,16 +498,17 @@ class _GroupNumbers:
             return reduce(mul, (np.ceil(tiles[name] / axis.step) for name, axis in in_steps.items() if axis.level <= level), neighbours)
 
         def add(where: dict[str, Numbers], pipe: str, count: Numbers, dtype: DType, times: int, n_runs: Numbers) -> None:
-            cycles = (np.ceil(count / self._rate(pipe, dtype)) + self._startup(pipe)) * times
+            rate, startup = rate_of(pipe, dtype)
+            cycles = (np.ceil(count / rate) + startup) * times if startup or times != 1 else np.ceil(count / rate)
             where[pipe] = where[pipe] + cycles if pipe in where else cycles
-            spent[pipe] = spent.get(pipe, np.zeros(n)) + cycles * n_runs * (trips if where is inside else 1)
+            whole = cycles * n_runs * trips if where is inside else cycles * n_runs
+            spent[pipe] = spent[pipe] + whole if pipe in spent else whole
 
         for value in self.values.values():
             volume = self.volume(value, tiles, n)
             stepped = bool(self.summed & set(value.dims))
-            times = max((op.times for op in self.ops if value.name in op.operands or value.name in op.results), default=1)
-            if value.held:
-                times = 1
+            used = (*self.makers[value.name], *self.users[value.name])
+            times = 1 if value.held or not used else max([self.ops[at].times for at in used])
             leaving = value.name in self.in_cube
             n_runs = runs_of((value.name,))      # a sum walks its operands again in each step of the tile
             n_runs = np.where(trips > 1, runs_of(tuple(self.values)), n_runs) if stepped and in_steps else n_runs
@@ -554,18 +557,15 @@ class _GroupNumbers:
         nested = (trips > 1) | any(op.times > 1 for op in self.ops)        # loops inside of loops do not overlap each other
         return tasks, np.where(every == 1, once, np.where(nested, once * every, longest + alone - share)), moved * tasks
 
-    def _rate(self, pipe: str, dtype: DType) -> float:
+    def _rate(self, pipe: str, dtype: DType) -> tuple[float, int]:
+        """Return how many elements a pipe takes a cycle, and its cycles to start."""
         unit = next((unit for unit in self.arch.units if unit.name == pipe), None)
         if unit is None:
-            return 1.0
+            return 1.0, 0
         given = next((rate.per_cycle for rate in unit.rates if rate.dtype == str(dtype)), None)
         if given is None and unit.bytes_per_cycle is not None:
             given = unit.bytes_per_cycle / dtype.nbytes
-        return given or unit.elements_per_cycle or min((rate.per_cycle for rate in unit.rates), default=1.0)
-
-    def _startup(self, pipe: str) -> int:
-        unit = next((unit for unit in self.arch.units if unit.name == pipe), None)
-        return 0 if unit is None else unit.startup_cycles or 0
+        return given or unit.elements_per_cycle or min((rate.per_cycle for rate in unit.rates), default=1.0), unit.startup_cycles or 0
 
 
 def _work_of(op: TileOp) -> Work:
@@ -590,11 +590,10 @@ def _overuse(group: _GroupNumbers, needs: Mapping[str, Numbers], at: int) -> flo
 def _next_larger(group: _GroupNumbers, axes: Sequence[TileAxis], grid: Sequence[tuple[int, ...]], fits: npt.NDArray[np.bool_],
                  best: tuple[int, ...]) -> Misfit | None:
     """Return the misfit of the next larger candidate along the first axis where that candidate does not fit."""
-    place = {row: at for at, row in enumerate(grid)}
     for k in range(len(axes)):
         larger = sorted({row[k] for row in grid if row[k] > best[k]})
         if larger:
             row = (*best[:k], larger[0], *best[k + 1:])
-            if row in place and not fits[place[row]]:
+            if row in grid and not fits[grid.index(row)]:
                 return group.misfit({one.name: extent for one, extent in zip(axes, row, strict=True)}, grid, fits)
     return None
