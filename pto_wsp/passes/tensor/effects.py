@@ -127,7 +127,7 @@ def with_views(statement: Statement, change: Callable[[ArrayView], ArrayView]) -
 
 
 def fresh_ids(function: TensorFunction) -> Iterator[int]:
-    """Return an iterator over the ids, in ascending order, that no array and no loop variable of a function has."""
+    """Yield the ids, in ascending order, that no array and no loop variable of a function has; nothing is done before the first."""
     ids = [0]
     for param in function.params:
         ids.append(param.array.id)
@@ -135,7 +135,7 @@ def fresh_ids(function: TensorFunction) -> Iterator[int]:
         ids.append(constant.array.id)
     for item in flow.walk(function.body):
         ids.extend([array.id for array in item.leaf.defines] if isinstance(item, flow.Do) else [var.id for var in flow.bound_vars(item)])
-    return count(max(ids) + 1)
+    yield from count(max(ids) + 1)
 
 
 def group_name(item: Item) -> str:

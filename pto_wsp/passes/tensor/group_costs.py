@@ -123,6 +123,8 @@ def _results_of(group: KernelGroup) -> list[tuple[Array, Sequence[Dim | None]]]:
 
 def _along_array(view: ArrayView, axes: Sequence[Dim | None]) -> Sequence[Dim | None]:
     """Return the axis of each dimension of an array, from the axes of a view of the array; None for dimensions the view lacks."""
+    if not view.steps:
+        return axes
     dims: list[int | None] = list(range(view.array.rank))
     for step in view.steps:
         match step:
@@ -209,15 +211,20 @@ def _has_tiles(group: KernelGroup, several: frozenset[Dim | None], walked: Dim |
         steps: list[ArrayStep] = []
         step: Var | None = None
         for dim, axis in enumerate(group.axes.of_view(view)):
-            start = Var("tile", dim)
-            step = start if axis == walked else step
+            step = Var("tile", dim) if axis == walked else step
             if axis is not None and group.axes.extent(axis) != _ONE and axis not in several:
-                steps.append(Cut(dim, start, add(start, _ONE)))
+                steps.append(_position(dim))
             elif axis in group.tiled and group.axes.extent(axis) != _ONE:
-                steps.append(TileCut(dim, start, 2))
+                steps.append(TileCut(dim, Var("tile", dim), 2))
         if not _is_tile(view.array.shape, view.steps + tuple(steps), tuple(bounds.items()), step):
             return False
     return True
+
+
+@lru_cache(maxsize=16)
+def _position(dim: int) -> Cut:
+    """Return the cut of a dimension to one position."""
+    return Cut(dim, Var("tile", dim), add(Var("tile", dim), _ONE))
 
 
 @lru_cache(maxsize=1024)      # groups that differ in names alone have the same views
