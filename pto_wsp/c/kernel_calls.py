@@ -15,7 +15,7 @@ from pto_wsp.errors import unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.kernel import Attr
-from pto_wsp.ir.kernel_walk import operand_types, valid_rows_of
+from pto_wsp.ir.kernel_walk import operand_types, valid_of, valid_rows_of
 from pto_wsp.ops.whole import CallSlot, CArgument, Copy, Movement, Pointer, RowStep, TileFunction
 from pto_wsp.passes.kernel.products import ROWS_OF, SHORT_ROWS, TRANSPOSED, Packing
 
@@ -34,8 +34,8 @@ def emit_finite_check(env: Env, stmt: k.FiniteCheck, place_of: Callable[[k.Value
             sources.append(_source(c.Prefix("&", c.Name(name)), "NUMBER", (c.Int(0), c.Int(0)), (c.Int(1), c.Int(0), c.Int(1), c.Int(0))))
     place = place_of(stmt.value)
     call = c.Call("pto_check_finite", (
-        c.Name("context"), c.Name(place.pointer), c.Name(f"PTO_FLOAT_{place.type.dtype.name}"), place.step, c.Int(place.type.rows),
-        c.Int(place.type.cols), c.Int(len(sources)), c.Braces(tuple(sources), "pto_source[]") if sources else c.Int(0)))
+        c.Name("context"), c.Name(place.pointer), c.Name(f"PTO_FLOAT_{place.type.dtype.name}"), place.step,
+        *map(env.scalar, valid_of(stmt)), c.Int(len(sources)), c.Braces(tuple(sources), "pto_source[]") if sources else c.Int(0)))
     return [*out, c.If(call, (c.Return(c.Int(1 + stmt.number)),))]
 
 

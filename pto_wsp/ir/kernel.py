@@ -309,12 +309,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FiniteCheck:
-    """End the task if `value`, the result of `what`, has a NaN or infinity that its sources do not explain; introduced by a pass."""
+    """End the task if `value`, the result of `what`, has a NaN or infinity that its sources do not explain; introduced by a pass.
+
+    `valid_rows`, `valid_cols`: the part that anybody keeps, as in `Load`; None for all.
+    """
 
     number: int
     value: Value
     what: str
     sources: tuple[Source, ...]
+    valid_rows: Scalar | None = None
+    valid_cols: Scalar | None = None
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 

@@ -182,7 +182,8 @@ def scalars_of(stmt: Stmt) -> tuple[s.Scalar, ...]:
             return (stmt.value.value,) if isinstance(stmt.value, ScalarOperand) else \
                 tuple(node for node in (stmt.valid_rows, stmt.valid_cols) if node is not None)
         case FiniteCheck():
-            return tuple(source.operand.value for source in stmt.sources if isinstance(source.operand, ScalarOperand))
+            given = tuple(source.operand.value for source in stmt.sources if isinstance(source.operand, ScalarOperand))
+            return (*given, *(node for node in (stmt.valid_rows, stmt.valid_cols) if node is not None))
         case For():
             return (stmt.start, stmt.stop, stmt.step)
         case If():
@@ -193,17 +194,17 @@ def scalars_of(stmt: Stmt) -> tuple[s.Scalar, ...]:
             assert_never(stmt)
 
 
-def piece_of(stmt: Load | Store | Print) -> tuple[int, int]:
+def piece_of(stmt: Load | Store | Print | FiniteCheck) -> tuple[int, int]:
     """Return rows and columns of the piece in memory: the value's shape, transposed for a transposed load."""
     if isinstance(stmt, Print):
         return stmt.value.type.shape if isinstance(stmt.value, Value) else (1, 1)
-    if isinstance(stmt, Store):
+    if isinstance(stmt, Store | FiniteCheck):
         return stmt.value.type.shape
     rows, cols = stmt.result.type.shape
     return (cols, rows) if stmt.transpose else (rows, cols)
 
 
-def valid_of(stmt: Load | Store | Print) -> tuple[s.Scalar, s.Scalar]:
+def valid_of(stmt: Load | Store | Print | FiniteCheck) -> tuple[s.Scalar, s.Scalar]:
     """Return the statement's valid rows and columns, clamped to 0 .. the piece's extents."""
     rows, cols = piece_of(stmt)
     return _cut(stmt.valid_rows, rows), _cut(stmt.valid_cols, cols)

@@ -216,7 +216,7 @@ KERNEL_TAGS = Tags({
     k.Item: "Item: item value row col guard ~span",
     k.Print: "Print: id label value ?valid_rows ?valid_cols ~span",
     k.Source: "Source: operand reach",
-    k.FiniteCheck: "Check: number value what sources ~span",
+    k.FiniteCheck: "Check: number value what sources ?valid_rows ?valid_cols ~span",
     k.For: "For: var start stop step body ~span",
     k.If: "If: condition then other ~span",
     k.Rows: "Rows: rows body vector of",

@@ -47,20 +47,20 @@ def checked_kernel(use: KernelUse) -> k.Kernel:
     return run_kernel_passes(use.kernel, context_of(use), CHECKED_PASSES)
 
 
-def check_value(number: int, value: Array, sources: Sequence[tuple[Array, Reach, bool]]) -> None:
-    """Raise FaultFound at the first element, row by row, that no source explains.
+def check_value(number: int, value: Array, sources: Sequence[tuple[Array, Reach, bool]], kept: tuple[int, int]) -> None:
+    """Raise FaultFound at the first element of the kept rows and columns, row by row, that no source explains.
 
     `sources`: (array, reach, whether it is a constant or scalar).
     """
     numbers = value.astype(np.float64)
-    if np.isfinite(numbers).all():
+    if np.isfinite(numbers[:kept[0], :kept[1]]).all():
         return
     nan_explained, inf_explained = np.zeros((2, *value.shape), bool)
     wide = [(array.astype(np.float64), reach, is_constant) for array, reach, is_constant in sources]
     for array, reach, is_constant in wide:
         nan_explained |= _reached(np.zeros(array.shape, bool) if is_constant else np.isnan(array), reach)
         inf_explained |= _reached(np.isinf(array) if is_constant else ~np.isfinite(array), reach)
-    faults = np.argwhere((np.isnan(numbers) & ~nan_explained) | (np.isinf(numbers) & ~inf_explained))
+    faults = np.argwhere(((np.isnan(numbers) & ~nan_explained) | (np.isinf(numbers) & ~inf_explained))[:kept[0], :kept[1]])
     if len(faults):
         row, col = (int(at) for at in faults[0])
         made_from = tuple(float(np.broadcast_to(array, value.shape)[row, col]) for array, reach, _ in wide[:2]

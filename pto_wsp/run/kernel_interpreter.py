@@ -123,9 +123,10 @@ class _KernelRun:
                     rows, cols = map(self.whole, valid_of(stmt))
                     self.show(stmt, self.operand(value)[:rows, :cols])
             case k.FiniteCheck(number, value, _, sources):
+                rows, cols = map(self.whole, valid_of(stmt))
                 made_from = [(self.operand(source.operand), source.reach, isinstance(source.operand, k.ScalarOperand))
                              for source in sources]
-                check_value(number, self.values[value.id], made_from)
+                check_value(number, self.values[value.id], made_from, (rows, cols))
             case k.For(var, start, stop, step, body):
                 for index in range(self.whole(start), self.whole(stop), self.whole(step)):
                     if self.tick is not None:

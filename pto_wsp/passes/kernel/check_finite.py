@@ -4,7 +4,7 @@
 
 The pass runs just before loops over rows are formed, so it checks the statements that run, and their numbers stay the same. A result is at
 fault if it is NaN and no source element is NaN, or if it is infinite and all source elements are finite. A load is at fault if it reads
-NaN.
+NaN. What no store, print or branch depends on, such as the rest of a tile that is bound to fewer rows, is not looked at.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
@@ -22,6 +23,7 @@ from pto_wsp.ops.entries.matmul import matmul
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids
+from pto_wsp.passes.kernel.kept import Extents, Key, kept_parts
 from pto_wsp.passes.kernel.passes import KERNEL, PRODUCT_PASSES, ROW_PASSES, TILE_PASSES, KernelPass
 from pto_wsp.passes.kernel.products import SHORT_ROWS
 from pto_wsp.passes.pipeline import Pass
@@ -50,10 +52,18 @@ class _Checks:
     def __init__(self, kernel: k.Kernel) -> None:
         self.numbers = itertools.count(FIRST_CHECK)
         self.ids = fresh_ids(kernel)
+        self.kept = kept_parts(kernel)
+        self.variables: frozenset[s.Scalar] = frozenset()      # of the loops around
 
     def body(self, body: Body) -> Body:
         """Return a body with its checks."""
         return tuple(checked for stmt in body for checked in self._statement(stmt))
+
+    def _inside(self, loop: k.For) -> k.Stmt:
+        outside, self.variables = self.variables, self.variables | {loop.var}
+        made = map_bodies(loop, self.body)
+        self.variables = outside
+        return made
 
     def _statement(self, stmt: k.Stmt) -> Iterator[k.Stmt]:
         if isinstance(stmt, k.Compute | k.Accumulate):      # a check reads the rows that a product alone may leave out
@@ -67,7 +77,7 @@ class _Checks:
                 yield k.Read(before, buffer, stmt.span)
                 yield stmt
                 yield k.Read(after, buffer, stmt.span)
-                yield self._check(after, matmul.name, _sources(matmul.name, (lhs, rhs, before), attrs), stmt.span)
+                yield self._check(after, matmul.name, _sources(matmul.name, (lhs, rhs, before), attrs), stmt.span, ("buffer", buffer.id))
             case k.Load(result, param) if result.type.dtype.is_real:
                 yield stmt
                 if not math.isnan(stmt.fill):    # a NaN fill is indistinguishable from a loaded NaN
@@ -76,11 +86,21 @@ class _Checks:
                 yield stmt
                 if not math.isnan(stmt.fill):
                     yield self._check(result, f"load {param}", (_infinities(result.type.dtype),), stmt.span)
+            case k.For():
+                yield self._inside(stmt)
             case _:
                 yield map_bodies(stmt, self.body)
 
-    def _check(self, value: k.Value, what: str, sources: tuple[k.Source, ...], span: Span) -> k.FiniteCheck:
-        return k.FiniteCheck(next(self.numbers), value, what, sources, span)
+    def _check(self, value: k.Value, what: str, sources: tuple[k.Source, ...], span: Span, of: Key | None = None) -> k.FiniteCheck:
+        """Return the check of a value; `of`: what the value is of, where it is a buffer's."""
+        rows, cols = map(self._largest, self.kept.get(of or ("value", value.id), (None, None)))
+        return k.FiniteCheck(next(self.numbers), value, what, sources, rows, cols, span)
+
+    def _largest(self, extents: Extents) -> s.Scalar | None:
+        """Return the largest of extents; None, for the whole, where one of them is not known at this place."""
+        known = [extent for extent in extents or () if all(isinstance(leaf, s.ParamScalar | s.ParamExtent) or leaf in self.variables
+                                                            for leaf in s.leaves(extent))]
+        return reduce(s.maximum, sorted(known, key=s.print_scalar)) if known and len(known) == len(extents or ()) else None
 
     def _value(self, buffer: k.Buffer) -> k.Value:
         return k.Value(next(self.ids), buffer.type)

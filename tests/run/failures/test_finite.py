@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, In, InOut, Out, P, Program, Scalar, Tensor, Tile, kernel, pto, workload
+from pto_wsp import DType, In, InOut, Out, P, Program, Scalar, Tensor, Tile, kernel, minimum, pto, workload
 from pto_wsp.errors import CompileOptionError, NotFiniteError
 
 F32, F64, I32 = DType.F32, DType.F64, DType.I32
@@ -261,3 +261,70 @@ def test_rows_that_a_binding_leaves_out_are_not_read(target: str) -> None:
 
     main().compile(target, check_finite=True).run()
     assert (np.asarray(Y) == 16).all()
+
+
+def quotient(x: In[Tile[8, 16, F32]], y: Out[Tile[8, 16, F32]]) -> None:
+    acc = pto.alloc((8, 16), F32, init=0)
+    for _ in pto.range(2):
+        acc[:] = acc + x
+    scale = pto.sqrt(pto.rowmean(x * x))
+    whole = acc / scale
+    pto.store(y, pto.transpose(pto.transpose(pto.concat(whole[:, :8], whole[:, 8:], axis=1))))
+
+
+def quotient_of_loads(x: In[Tensor], y: Out[Tensor]) -> None:
+    for j in pto.range(2):
+        rows = x.shape[0] - j * 8
+        part = pto.load(x, (j * 8, 0), shape=(8, 16), valid=(minimum(8, rows), None))
+        pto.store(y, 2 * part / part, (j * 8, 0), valid=(minimum(8, rows), None))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("body", [quotient, quotient_of_loads])
+def test_the_rest_of_a_short_tile_is_no_fault(body: Callable[..., None], target: str) -> None:
+    made, n = kernel(body), 5 if body is quotient else 13
+    x = ones(n, 16)
+    X, Y = Tensor(x), Tensor(np.zeros((n, 16), np.float32))
+
+    @workload
+    def main() -> None:
+        made(X[0:].clip(8, None), Y[0:].clip(8, None)) if body is quotient else made(X, Y)
+
+    program = main().compile(target, check_finite=True)
+    program.run()
+    assert (np.asarray(Y) == 2).all()
+    x[n - 1] = 0
+    with pytest.raises(NotFiniteError, match=f"`div` gave nan at row {4}, column 0"):
+        program.run()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rows_that_are_turned_are_looked_at_where_they_end(target: str) -> None:
+    @kernel
+    def turned(x: In[Tile[8, 16, F32]], y: Out[Tile[8, 16, F32]]) -> None:
+        pto.store(y, pto.log(x)[::-1])
+
+    X, Y = Tensor(ones(5, 16)), Tensor(np.zeros((5, 16), np.float32))
+
+    @workload
+    def main() -> None:
+        turned(X[0:].clip(8, None), Y[0:].clip(8, None))
+
+    with pytest.raises(NotFiniteError, match="`log` gave -inf at row 5, column 0"):      # which is stored in row 2
+        main().compile(target, check_finite=True).run()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_fill_that_is_stored_is_a_fault(target: str) -> None:
+    @kernel
+    def logs(x: In[Tensor], y: Out[Tile[8, 16, F32]]) -> None:
+        pto.store(y, pto.log(pto.load(x, (0, 0), shape=(8, 16), valid=(5, None))))
+
+    X, Y = Tensor(ones(5, 16)), Tensor(np.zeros((8, 16), np.float32))
+
+    @workload
+    def main() -> None:
+        logs(X, Y)
+
+    with pytest.raises(NotFiniteError, match="`log` gave -inf at row 5, column 0"):
+        main().compile(target, check_finite=True).run()
