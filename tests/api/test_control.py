@@ -90,6 +90,7 @@ def test_the_first_branch_that_holds_runs() -> None:
     check(chosen(), Y, expected, n=4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("flag", [True, False, 0, 3, np.int64(2), np.bool_(False)], ids=repr)
 def test_a_python_constant_is_a_condition(flag: Any) -> None:
     X, Y = arrays()

@@ -736,6 +736,7 @@ def test_a_long_stream_is_executed_in_pieces_and_read_between_them() -> None:
     assert small.simulate(keep_trace=False).total_cycles == cycles
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_the_sanitizer_finds_nothing_where_reads_are_in_order(seed: int) -> None:
     """It takes the structure for all the order that there is, and runs ready tasks in any."""

@@ -260,6 +260,7 @@ def test_a_page_that_is_none_ends_the_run_where_its_branch_is_taken() -> None:
 
 # ---- pieces of requests of other lengths ----
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("flat", [False, True], ids=["padded", "flat"])
 @pytest.mark.parametrize("target", TARGETS)
 def test_rows_of_rows_are_walked(target: str, flat: bool) -> None:

@@ -57,6 +57,7 @@ def paged_sum(cache: In[Tensor], table: In[Tensor], length: In[Tile[1, 1, I32]],
 CACHE = np.arange(48, dtype=np.float32).reshape(16, 3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [-1, 0, 1, 3, 4, 9])
 def test_a_block_table_in_the_kernel_picks_pages(count: int) -> None:
     table = np.array([[5, 0, 7, 5]], np.int32)

@@ -381,6 +381,7 @@ def test_passes_and_sizes_that_are_none_are_refused() -> None:
     assert refused(lambda: shifted.foo).code == "T211"
 
 
+@pytest.mark.slow
 def test_tasks_that_write_through_a_table_follow_one_another() -> None:
     @jit
     def append(x: Tensor["t", 8, F32], slots: Injective[Tensor["t", DType.I32]], cache: InOut[Tensor["rows", 8, F32]]):

@@ -81,6 +81,7 @@ def test_every_key_is_here() -> None:
     assert set(HAND) == set(KEYS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("key", HAND)
 def test_an_entry_changes_the_emitted_workload_and_no_meaning(key: str) -> None:
     function, beside, entry = HAND[key]

@@ -267,6 +267,7 @@ def joined(w: Tensor["t", 6, F32]):
     return np.concatenate([w, w * 2], axis=1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("columns", [5, 6, 7, 11, 12])
 def test_a_tile_may_be_longer_than_a_part_that_is_written(columns: int) -> None:
     w = draw(5, 6)

@@ -45,6 +45,7 @@ def dropped(x: Tensor["t", 40, F32], keep: Scalar[F32], seed: Scalar[I64]):
     return np.sum(x, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), pytest.param(-3, marks=pytest.mark.slow), (1 << 40) + 5])
 def test_numbers_are_those_of_philox_by_flat_index(seed: int) -> None:
     x = np.zeros((4, 3, 5), np.float32)

@@ -220,6 +220,7 @@ def check(name: str, made: Any, wanted: list[Any]) -> None:
         np.testing.assert_allclose(one.astype(np.float64), other, rtol=2e-4, atol=2e-4, err_msg=name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_the_body_its_traced_form_and_its_kernels_give_the_reference(name: str) -> None:
     function, given = CASES[name][0], arguments(name, CASES[name][3][0])

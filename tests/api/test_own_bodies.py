@@ -39,6 +39,7 @@ def scaled(x: In[TILE], scale: Scalar[F32], N: Constexpr[int], y: Out[TILE]) -> 
     pto.store(y, x * scale + N)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 @pytest.mark.parametrize("layout", ["plain", "strided", "transposed"])
 def test_a_body_is_given_valid_extents_and_steps(target: str, layout: str) -> None:
@@ -157,6 +158,7 @@ def broken(text: str, **options: Any) -> PtoError:
     return caught.value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text, what", [
     ("y[0] = missing;", "missing"), ("y[0] = unknown_function(x[0]);", "unknown_function"), ("x[0] = 1;", "read-only"),
     ("y[0] = scratch[0];", "scratch"), ("int *p = y;", "incompatible"), ("y[0] = ;", "expected expression"),

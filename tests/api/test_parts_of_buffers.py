@@ -169,6 +169,7 @@ def test_a_branch_writes_its_part_alone() -> None:
     check(either, {"out": np.array([[1, 1, 1, 1], [4, 5, 1, 1]], np.float32)}, x=x, n=0, out=np.zeros((2, 4), np.float32))
 
 
+@pytest.mark.slow
 def test_products_are_added_beside_parts() -> None:
     @kernel
     def blocks(x: In[Tile[8, 8, F32]], out: Out[Tile[8, 8, F32]]) -> None:

@@ -51,6 +51,7 @@ SHAPES: dict[str, Callable[[Tensor, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rows_follow_what_a_run_binds(shape: str, target: str) -> None:

@@ -81,7 +81,7 @@ def stages(slots: int, second: int) -> Workload:
     return three()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [1, 2, 3])
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 def test_stages_with_rings_are_proved_and_right(slots: int, target: str) -> None:

@@ -106,8 +106,8 @@ def test_each_iteration_makes_a_tensor_of_its_size(size: str, target: str) -> No
     check_rows(short, x, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"threads": 3}, {"sanitize": True}, {"threads": 2, "check_finite": True}], ids=str)
-@pytest.mark.sampled(3)
 def test_engines_and_windows_agree(options: dict[str, Any]) -> None:
     lens, x, y = arrays()
     made = staged(lambda b: lens[b], lens, x, y)

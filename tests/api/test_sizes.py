@@ -158,6 +158,7 @@ def doubled(x: Tensor, y: Tensor, n: Any) -> Callable[[], Workload]:
     return w
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("wraps", [False, True])
 def test_a_tensor_is_as_long_as_its_symbol_says(target: str, wraps: bool) -> None:

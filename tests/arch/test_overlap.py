@@ -253,6 +253,7 @@ def test_turns_that_differ_by_turns_are_counted_two_by_two() -> None:
     assert totals[2] - totals[0] == totals[36] - totals[34] == 2053 + 2304 and totals[36] - totals[0] == 18 * (2053 + 2304)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_formula_of_a_loop_is_its_schedule_turn_by_turn(seed: int) -> None:
     draw = random.Random(seed)

@@ -80,6 +80,7 @@ def test_a_changed_file_beside_the_package_is_a_miss(folder: str, checkout: Path
         path.write_text(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("owner", "name"), [(np, "__version__"), (build.sys, "version")])
 def test_another_python_or_numpy_is_a_miss(owner: object, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     small(factor=61)

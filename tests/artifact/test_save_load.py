@@ -83,6 +83,7 @@ def test_a_loaded_program_runs_as_numpy_says(program: Program) -> None:
     assert (run(program) == expected(3.0)).all()
 
 
+@pytest.mark.slow
 def test_a_loaded_program_tells_all_of_itself(program: Program, saved: Path) -> None:
     run(program, scale=1.0)
     assert program.stats.task_count == 16 and len(program.stats.executors) == 2

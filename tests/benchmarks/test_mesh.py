@@ -11,6 +11,7 @@ from tests.benchmarks.mesh_scaling import TIMES, speed_ups
 from tests.examples.test_over_ranks import SCRIPTS
 
 
+@pytest.mark.slow
 def test_the_ring_has_the_copies_of_a_ring() -> None:
     n = 16
     _, n_tasks, cycles = simulated_ring(n)

@@ -19,6 +19,7 @@ def test_rank_correlation_is_that_of_spearman() -> None:
     assert rank_correlation([1, 1, 2], [5, 5, 9]) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_each_function_has_plans_that_differ(case) -> None:
     plans = plans_of(case)

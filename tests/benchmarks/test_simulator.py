@@ -7,6 +7,7 @@ import pytest
 from tests.benchmarks.simulator import STREAMS, WINDOW, Sizes, check, markdown, simulate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_streams_take_as_long_as_by_hand_in_one_piece_and_in_many(name: str) -> None:
     stream = STREAMS[name]

@@ -77,7 +77,7 @@ def check_text(path: Path) -> None:
         assert re.search(rf"\b{MARK}\b", text if path.name == "Makefile" else code_of(text)) is None, path
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize("target", ["cpu_sim", "ascend_npu"])
 def test_names_end_nothing_that_is_generated(kind: str, target: str, tmp_path: Path) -> None:

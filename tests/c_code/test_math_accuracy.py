@@ -108,6 +108,7 @@ def test_pairs_of_floats_match_numpy(library: Library, dtype: DType) -> None:
         np.testing.assert_array_equal(_apply(library, f"{name}_{dtype}", x, y), meaning(x, y), err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_pairs_of_integers_match_numpy_and_division_by_zero_gives_zero(library: Library, dtype: DType) -> None:
@@ -124,6 +125,7 @@ def test_pairs_of_integers_match_numpy_and_division_by_zero_gives_zero(library: 
         np.testing.assert_array_equal(_apply(library, f"{name}_{dtype}", x, y), want, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_casts_saturate_floats_and_wrap_integers(library: Library) -> None:
     rng = np.random.default_rng(2)

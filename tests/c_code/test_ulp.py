@@ -111,7 +111,7 @@ def library(compile_c: Compile, request: pytest.FixtureRequest) -> Library:
     return build(compile_c, request.param)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_error_over_all_exponents(library: Library, name: str) -> None:
     check(library, name, 4093)

@@ -231,6 +231,7 @@ def edges(w: Workload) -> int:
     return len(w.compile(target="interp").run(**({"size": 16} if "sizes" in w.name else {})).graph.edges)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make, count", [
     (blocks, 5), (short_tails, 4), (halves, 1), (read_anyhow, 0), (sizes_of_a_symbol, 2), (pages, 3), (columns, 4), (layers, 237),
     (other_rows_of_other_tensors, 3), (read_by_the_workload, 2),

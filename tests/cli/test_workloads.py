@@ -147,6 +147,7 @@ def test_files_that_give_no_workload(model: Path, text: str, said: str) -> None:
         assert ended.code == 2 and ended.err.startswith("error[C108]") and said in ended.err and "\x1b" not in ended.err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", ["", ".", "absent.py", "/dev/null", "a\x1b[2Jb", "x" * 300])
 def test_paths_that_are_neither_file_nor_program(model: Path, what: str) -> None:
     for name in ("run", "check", "inspect", "simulate"):

@@ -77,7 +77,7 @@ def n_tasks(lengths: Sequence[int], heads: int, block: int) -> int:
     return heads * sum(-(-length // block) for length in lengths)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_example_runs(script: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script), *SMALL.get(script.stem, ())], cwd=tmp_path, text=True, capture_output=True,

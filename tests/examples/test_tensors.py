@@ -29,6 +29,7 @@ def test_python_gives_the_numbers_of_an_independent_reference(example: TensorExa
         example.check(data, given, example.function.python(**data))
 
 
+@pytest.mark.sampled(3)
 @every_example
 def test_reference_gives_the_numbers_of_an_independent_reference(example: TensorExample) -> None:
     for given in example.draws():

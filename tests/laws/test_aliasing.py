@@ -172,7 +172,7 @@ def test_parameters_that_share_memory_in_many_ways(case: Case) -> None:
 OVER, UNDER, APART, ODD, EVEN = Spot(0, 0), Spot(1, 0), Spot(5, 4), Spot(0, 1, (1, 2)), Spot(0, 0, (1, 2))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("spots", [(APART, OVER, UNDER), (OVER, OVER, APART), (OVER, APART, UNDER), (APART, ODD, EVEN),
                                    (OVER, APART, OVER)],

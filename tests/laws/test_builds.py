@@ -166,7 +166,7 @@ def check_overflow(dtype: DType, m: int, k: int, n: int, seed: int, *, turned: b
 HAS_FMA = pytest.mark.skipif("fma" not in FEATURES and platform.machine() != "aarch64", reason="this CPU has no fused multiply-add")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @HAS_FMA
 @pytest.mark.parametrize("dtype", [BF16, F32], ids=str)
 @pytest.mark.parametrize("turned", [False, True], ids=["as it lies", "turned"])

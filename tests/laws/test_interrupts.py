@@ -158,6 +158,7 @@ def settled(program: Program) -> None:
     assert program.is_complete()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("n_times", [12, pytest.param(150, marks=pytest.mark.slow)])
 def test_the_next_run_is_right(config: str, n_times: int) -> None:
@@ -200,6 +201,7 @@ def test_one_that_python_swallowed_is_pressed_again(presses: int) -> None:
     drawn.check(program, "swallowed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_times", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_compilation_that_was_ended_can_be_done_again(n_times: int) -> None:
     draw = random.Random(n_times)

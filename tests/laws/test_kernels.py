@@ -223,6 +223,7 @@ def compare(op: Op, dtype: DType, found: Mapping[str, Array], expected: Mapping[
         assert_near(found["out"], expected["out"], FUNCTIONS[dtype], where)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [dtype if dtype in FAST else pytest.param(dtype, marks=pytest.mark.slow) for dtype in DTYPES], ids=str)
 def test_every_op_means_in_c_what_it_means_in_numpy(dtype: DType) -> None:
     """One test a dtype: the kernels of all ops are one artifact, and workers that share cases would each trace and run them all."""

@@ -32,6 +32,7 @@ def _check(drawn: Drawn, target: str, algorithm: str | None) -> None:
             raise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(3, 80, 11))])
 def test_a_function_over_ranks_is_numpys(first: int) -> None:
     check_all(range(first, first + (11 if first else 3)), "interp", None)

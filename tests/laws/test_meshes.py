@@ -26,6 +26,7 @@ def test_a_relayout_is_numpys(seed: int) -> None:
     made.check(made.workload.compile(target="interp"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))])
 def test_compiled_code_does_the_same(seed: int) -> None:
     made = make(generate(seed))

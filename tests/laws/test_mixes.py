@@ -62,6 +62,7 @@ def test_features_that_meet_mean_what_numpy_says_in_any_order(seeds: range) -> N
         check(seed, native=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2000, 2008))])
 def test_native_runs_agree(seed: int) -> None:
     check(seed, native=True)

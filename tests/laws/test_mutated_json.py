@@ -36,7 +36,7 @@ def accepted(seeds: list[Any], numbers: range) -> dict[int, Workload]:
     return found
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEEDS)
 def test_what_is_mutated_runs_the_same_on_both_targets(name: str) -> None:
     made = Workload.from_json(SEEDS[name]().to_json())

@@ -202,6 +202,7 @@ def test_every_order_that_is_taken_away_is_missed() -> None:
 
 # ---- pipelines ----
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deps", [Deps.hybrid(), Deps.infer_bytes_overlap()], ids=str)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 4))])
 def test_networks_are_what_they_are(seed: int, deps: Deps) -> None:

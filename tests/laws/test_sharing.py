@@ -66,6 +66,7 @@ def test_verdicts_are_those_of_brute_force(n_networks: int) -> None:
     assert counts[Verdict.NOT_PROVED, True] <= 0.1 * counts[Verdict.COUNTEREXAMPLE, True], counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_networks", [10, pytest.param(40, marks=pytest.mark.slow)])
 def test_without_structure_nothing_is_proved_by_program_order(n_networks: int) -> None:
     proved = less = 0

@@ -94,9 +94,9 @@ def test_every_form_of_loop_accumulates(loops: str) -> None:
     check(replace(PLAIN, loops=loops, stores=("whole", "when"), before=True, after=True), ScheduleRecipe(deps="overlap"), "interp")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("combine", ["sum", "max", "min", "prod"])
 @pytest.mark.parametrize("dtype", [DType.F32, DType.BF16, DType.I8, DType.U16], ids=str)
-@pytest.mark.sampled(9)
 def test_what_is_not_stored_changes_nothing(dtype: DType, combine: str) -> None:
     """Not even the sign of a zero, and a number stays below an infinity."""
     for stores in (STORES, ("piece",)):

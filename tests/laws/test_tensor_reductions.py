@@ -98,6 +98,7 @@ def test_shapes_that_need_a_finer_cut(shape: tuple[int | str, ...], body: Any, s
     np.testing.assert_allclose(jit(function).using(target="interp")(x), body(x.astype(np.float64)), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_sum_of_many_tensors_is_several_kernels() -> None:
     def total(xs):
         y = xs[0]

@@ -214,7 +214,7 @@ T, S = Leaf(True, 0), Leaf(False, 0)
 BASIC: list[Expr] = [Apply(op, args) for op in (*RING, *OTHERS) for args in ((T, S), (S, T), (T, T), (T, Number(7)), (T, Number(-3)))]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("op", COMPARE)
 def test_operations_at_the_ends_of_the_ranges(op: str) -> None:
     part = len(BASIC) // len(COMPARE) + 1

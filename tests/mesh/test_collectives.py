@@ -61,6 +61,7 @@ def test_a_broadcast_gives_every_rank_the_roots(algorithm: str, p: int, root: in
     assert all(np.array_equal(part, terms[root]) for part in seen) and counted(program, w)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n, p, k, dim", [(8, 4, 1, 0), (8, 4, 2, 0), (10, 4, 1, 0), (10, 4, 3, 0), (9, 2, 4, 1), (5, 4, 2, 0),
                                           (3, 4, 1, 1), (6, 1, 2, 0)])
 def test_a_halo_is_the_neighbours_nearest_rows_and_zeros_beyond_the_ends(n: int, p: int, k: int, dim: int) -> None:
@@ -135,6 +136,7 @@ def test_results_are_the_same_under_any_schedule() -> None:
     assert all(np.array_equal(found[0], other) for other in found[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 def test_ragged_blocks_stand_by_source(target: str) -> None:
     p, rows, capacity = 3, 8, 14
@@ -194,6 +196,7 @@ def test_counts_that_do_not_fit() -> None:
             workload(lambda counts=counts, capacity=capacity: all_to_all(X, counts, capacity=capacity, mesh=Mesh(x=3)))()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("algorithm", ["ring", "direct"])
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_even_shards_send_what_the_table_says(algorithm: str, n: int) -> None:

@@ -92,6 +92,7 @@ def through_processes() -> tuple[Workload, Tensor, np.ndarray]:
     return w, out, np.roll(GIVEN * 2 + 1, 2, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "threads"), [("interp", None), ("cpu_sim", 1), *(
     pytest.param("cpu_sim", n, marks=pytest.mark.slow) for n in (2, 3))])
 def test_processes_run_over_ranks(target: str, threads: int | None) -> None:
@@ -160,6 +161,7 @@ def layer():
 '''
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "shown"), [
     ("run", "rank 1 link to rank 0"), ("explain", "copy_part"), ("report", "report.html"), ("tune", "auto_schedule(layer)"),
     ("check", "parts of"), ("inspect", "for r in P(MESH: 2)")])

@@ -53,6 +53,7 @@ def of_layer(rows: int) -> tuple[Tensor, Tensor, Tensor]:
             Tensor(drawn(24, 16) / 4, layout=sharded(0, 2, "y")))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", [8, 5, 1])
 def test_a_layer_cut_along_both_axes(rows: int) -> None:
     arguments = of_layer(rows)
@@ -258,6 +259,7 @@ def check_on_mesh(function: Any, mesh: Mesh, *arguments: Tensor) -> None:
     np.testing.assert_array_equal(function.reference(*arrays), expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("rows", "p"), [(8, 4), (7, 3), (5, 4), (6, 1)])      # 5 rows over 4 ranks: 2, 2, 1, 0
 def test_a_stencil_reads_rows_of_the_neighbours_and_zeros_beyond_the_ends(rows: int, p: int) -> None:
     @jit
@@ -271,6 +273,7 @@ def test_a_stencil_reads_rows_of_the_neighbours_and_zeros_beyond_the_ends(rows: 
     np.testing.assert_array_equal(smoothed.python(x), padded[:-2] + 2 * x - padded[2:])
 
 
+@pytest.mark.slow
 def test_a_stencil_along_two_cut_dimensions_reads_corners() -> None:
     @jit
     def steps(x):
@@ -296,6 +299,7 @@ def test_a_halo_sends_k_rows_to_each_neighbour() -> None:
     np.testing.assert_array_equal(np.asarray(out), np.pad(drawn(7, 3), ((0, 2), (0, 0)))[2:])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("x", "w", "p"), [(sharded(2, 3, "x"), sharded(1, 3, "x"), 3), (sharded(0, 3, "x"), replicated(3), 3),
                                            (sharded(0, 3, "x"), sharded(0, 3, "x"), 2)])
 def test_state_that_a_loop_adds_to_is_a_term_on_each_rank(x: TensorLayout, w: TensorLayout, p: int) -> None:

@@ -199,6 +199,7 @@ def test_they_are_no_arguments_and_the_numbers_are_golden(name: str, family: str
     check_package(root, family, runtime)
 
 
+@pytest.mark.slow
 def test_each_lives_in_a_scope_of_its_own() -> None:
     """The second is made when the first is gone: 16 KiB of f32 and never 8 more of f16."""
     assert check_package(package_of("two"), "a2a3").graph.most_bytes == 4 * 16 * 64 * 4

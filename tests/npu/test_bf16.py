@@ -36,7 +36,7 @@ def _compile(source: Path, family: str, *more: str) -> None:
     compiled((source, core()), flags, source.read_bytes())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(("dtype", "refused"), [(DType.BF16, True), (DType.F16, False)])
 def test_a_kernel_on_bf16_wants_the_type(dtype: DType, refused: bool, family: str) -> None:

@@ -67,6 +67,7 @@ def test_without_a_word_the_runtime_decides() -> None:
     assert found["RUNTIME_CONFIG"] == {"runtime": "tensormap_and_ringbuffer", "aicpu_thread_num": 0} and "LAUNCH" not in found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("policy", "threads"), [
     (DispatchPolicy.round_robin(3), 3), (DispatchPolicy.affinity(lambda t: t.r, 2), 2), (DispatchPolicy.hash(lambda t: t.r, 5), 5),
     (DispatchPolicy.dispatch_by(lambda t: t.r, 6), 6), (DispatchPolicy.work_steal(4), 4), (DispatchPolicy.work_steal(), 0)])

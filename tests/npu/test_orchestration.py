@@ -340,6 +340,7 @@ def test_the_same_text_serves_other_archs_and_runtimes(family: str, runtime: str
     assert sum(bool(task.kernels) for task in tasks) == 20
 
 
+@pytest.mark.slow
 def test_all_parts_of_a_task_wait_for_all_parts_of_a_handle(tmp_path: Path) -> None:
     graph = submit(tmp_path, npu_plan(split_handles()), arrays_of(split_handles())).graph
     for waiting, awaited in ((2, 0), (3, 0), (2, 1), (3, 1), (8, 1), (9, 0), (9, 4), (8, 5)):
@@ -401,7 +402,7 @@ MUTANTS = [
 ]
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "pattern"), MUTANTS)
 def test_a_lost_edge_is_noticed(name: str, pattern: str, tmp_path: Path) -> None:
     found = orders(*case(name), tmp_path, without(pattern))

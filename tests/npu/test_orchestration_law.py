@@ -24,6 +24,7 @@ ALL = [*((*case, False) for case in SEEDS), *((*case, True) for case in DYNAMIC)
 FAST = ((113, True, False), (28, False, True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "structure", "dynamic"),
                          [pytest.param(*case, marks=() if case in FAST else pytest.mark.slow) for case in ALL])
 def test_orders_are_those_of_cpu_sim(seed: int, structure: bool, dynamic: bool, tmp_path: Path) -> None:

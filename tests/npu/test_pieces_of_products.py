@@ -30,6 +30,7 @@ def tensors(rows: int) -> tuple[Tensor, Tensor, Tensor]:
             Tensor(np.zeros((16, 16), np.float32), name="Y"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [-3, 20, 24, 30])
 def test_a_piece_that_reaches_outside_is_moved_back(at: int) -> None:
     X, W, Y = tensors(40)

@@ -29,6 +29,7 @@ def flat(data: dict[str, Any]) -> dict[str, Array]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name == FAST else pytest.mark.slow) for name in EXAMPLES])
 def test_a_function_on_tensors_gives_its_numbers_as_a_package(name: str) -> None:
     example = EXAMPLES[name]
@@ -115,6 +116,7 @@ def test_state_that_a_loop_and_statements_on_its_parts_update_is_in_one_kernel()
         np.testing.assert_allclose(out, weight @ v / weight.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "inside"), [("ascend_npu", "kernel"), ("pto", "tasks")])
 def test_state_that_is_written_in_parts_is_in_memory_where_buffers_have_no_parts(target: str, inside: str) -> None:
     given = {name: Tensor[96, 16, DType.F32] for name in "qkv"}

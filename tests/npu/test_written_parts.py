@@ -17,7 +17,7 @@ def double(x: In[Tile[8, 16, F32]], y: Out[Tile[8, 16, F32]]):
     pto.store(y, x * 2)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "part", "direction"), [
     ((16, 16), lambda y: y[::2], Direction.INOUT),          # a tensor's own dimensions, but only every other row
     ((8, 32), lambda y: y[:, ::2], Direction.INOUT),

@@ -65,6 +65,7 @@ def test_a_core_of_the_host_runs_tasks_of_both_units() -> None:
     assert len(stats.executors) == stats.cores_used == stats.n_cores == 3
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("cube", "vector", "used"), [(4, 2, 2), (1, 7, 7), (0, 5, 5)])
 def test_fewer_cores_than_aicpus_are_all_used(cube: int, vector: int, used: int) -> None:
     assert cores(vectors(), builtin_arch("ascend_910b").with_cores(cube=cube, vector=vector)) == used

@@ -318,7 +318,7 @@ def test_every_cell_has_its_test() -> None:
     assert supports("cpu_sim") == supports("interp") and all(found.reason for found in supports("interp").values())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("w", [
     lambda: of_k(eight()).streams(3), lambda: of_k(eight()).dispatch(DispatchPolicy.work_steal(2)),
     lambda: windowed(8, "bytes", WindowMode.STALL), lambda: of_last(units()).task_graph(pools=Pools.by_exec_unit()),

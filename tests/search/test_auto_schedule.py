@@ -212,7 +212,7 @@ def test_an_executor_that_was_shut_down_is_named() -> None:
     assert "ThreadPoolExecutor" in (refused.value.found or "")
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.slow
 @pytest.mark.parametrize(("say", "code"), [
     (lambda: auto_schedule(eight(), budget=0), "S111"),
     (lambda: auto_schedule(eight(), budget=True), "S111"),

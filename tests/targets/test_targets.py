@@ -154,6 +154,7 @@ def test_a_part_of_a_workload_has_no_ir_of_its_own() -> None:
 
 # ---- what a program can do is asked of what was compiled ----
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("target", "able"), [
     ("cpu_sim", {"to_run", "to_verify", "to_save"}), ("interp", {"to_run"}), ("ascend_npu", {"to_save"}), ("pto", {"to_save"})])
 def test_abilities(target: str, able: set[str]) -> None:

@@ -127,6 +127,7 @@ def test_a_frozen_simulation_takes_the_same_time(program: Program, name: str, ov
     assert again.trace.executor.tolist() == found.trace.executor.tolist()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_a_frozen_program_gives_the_same_numbers_on_any_number_of_threads(program: Program, threads: int) -> None:
     frozen = program.simulate(SCHEDULES["round robin"]).freeze()
@@ -231,6 +232,7 @@ def test_executors_that_wait_for_each_other_are_refused(program: Program, target
         assert "stands behind" in str(error) and "RAW on B[0, 0:4]" in str(error)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 @pytest.mark.parametrize("n", [0, 1, 13])
 def test_another_number_of_rows_than_tasks_is_refused(program: Program, target: str, n: int) -> None:
@@ -249,6 +251,7 @@ def test_an_order_that_the_window_cannot_hold_is_refused(program: Program) -> No
     assert program.simulate(backwards.task_graph(window=TaskWindow(2, "tasks", WindowMode.BENCHMARK))).total_cycles > 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["interp", "cpu_sim"])
 @pytest.mark.parametrize("places", [lambda k: (k % 2, k), lambda k: (0, N - 1 - k)], ids=["as submitted", "backwards"])
 def test_a_window_that_ends_the_run_ends_it_before_a_kernel_runs(target: str, places: Callable[[int], tuple[int, int]]) -> None:

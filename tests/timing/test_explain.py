@@ -238,6 +238,7 @@ RULES = [{**window, **costs, **timing, **start, **executors}
          for window, costs, timing, start, executors in itertools.product(WINDOWS, COSTS, TIMINGS, STARTS, EXECUTORS)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("start_after", [2, 9, None])
 def test_the_chain_of_a_start_policy_has_no_gap_where_dispatches_come_first_and_tasks_take_nothing(start_after: int | None) -> None:
     free = main_of_pipe().task_graph(start=StartPolicy.after_orchestration() if start_after is None else StartPolicy.threshold(start_after),

@@ -192,6 +192,7 @@ def long_program() -> Program:
     return program.run()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("arch", ["unit", "host_cpu"])
 def test_a_stream_that_no_record_keeps_is_made_again_piece_by_piece(long_program: Program, name: str, arch: str) -> None:

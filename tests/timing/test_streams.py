@@ -81,7 +81,7 @@ def assert_same(program: Program, w: Workload, arch: object) -> None:
     assert list(timed.trace) == list(other.trace)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("target, depth, recorded", [
     ("cpu_sim", 2, "hybrid"), ("interp", 0, "hybrid"), ("interp", 0, "overlap"), ("interp", 2, "overlap"),
 ])

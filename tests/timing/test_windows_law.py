@@ -149,6 +149,7 @@ def test_a_task_that_a_full_ready_queue_kept_says_so() -> None:
         ("READY_QUEUE_FULL", "1 ready task", 2, 20)]
 
 
+@pytest.mark.slow
 def test_windows_that_are_large_enough_never_stall() -> None:
     for seed in range(6):
         rng = random.Random(seed)
@@ -160,6 +161,7 @@ def test_windows_that_are_large_enough_never_stall() -> None:
         assert counted.trace.start.tolist() == free.trace.start.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_targets_agree(seed: int) -> None:
     rng = random.Random(seed)

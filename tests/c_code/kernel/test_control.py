@@ -63,6 +63,7 @@ def test_nested_loops_with_bounds_of_scalars_and_of_outer_variables(build: Build
     check(built, {"x": x, "n": n, "m": m, "y": y})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("start, stop, step", [(0, 10, 3), (9, 2, 1), (-5, -5, 1), (-7, 4, 5), (2, 2 ** 62, 2 ** 61)])
 def test_ranges_run_as_pythons_do(build: Build, start: int, stop: int, step: int) -> None:
     def body(start: Scalar[DType.I64], stop: Scalar[DType.I64], y: Out[Tile[1, 1, DType.I64]]) -> None:

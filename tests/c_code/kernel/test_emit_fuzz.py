@@ -144,6 +144,7 @@ FAST = range(10)
 BATCH = 10       # kernels of one library: gcc's time goes by their number, but for what each library begins with
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("first", [pytest.param(n, marks=() if n in FAST else pytest.mark.slow) for n in range(0, 250, BATCH)])
 def test_random_kernels_match_the_interpreter(build_all: BuildAll, first: int) -> None:

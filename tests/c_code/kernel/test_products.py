@@ -135,7 +135,7 @@ def test_same_sums_whatever_the_tile(build: Build) -> None:
     np.testing.assert_array_equal(few["column"], everything["out"][:, 17:18])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 1, 5, 12, 29, 30])
 def test_rows_that_are_left_out_count_as_zeros(build: Build, rows: int) -> None:
     """They are not multiplied one by one, but their results are there: 0, or NaN where the other operand is infinite."""
@@ -193,7 +193,7 @@ def test_rows_that_are_left_out_are_filled_for_other_readers(build: Build) -> No
         np.testing.assert_array_equal(args[name], want, err_msg=name)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [(), ("out",), ("a",)], ids=str)
 @pytest.mark.parametrize(("given", "rows"), [(17, 17), (9, 17), (17, 9), (30, 13), (0, 4), (30, 30), (5, 0)])
 def test_rows_that_are_not_kept_are_not_touched(build: Build, given: int, rows: int, stage: tuple[str, ...]) -> None:

@@ -183,6 +183,7 @@ def test_no_tail_at_all_leaves_its_valid_part(kernels: Mapping[Hashable, Built],
         assert in_child(lambda say, built=built: run_tails(built, sizes_of, say, ALL)) == ""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function, sizes_of", CASES[:4], ids=lambda value: getattr(value, "__name__", ""))
 def test_a_staged_tail_neither(kernels: Mapping[Hashable, Built], function: Callable[..., None],
                                sizes_of: Callable[[int, int], Sizes]) -> None:

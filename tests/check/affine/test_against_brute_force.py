@@ -58,6 +58,7 @@ def test_open_ended_systems_are_never_called_empty_when_a_point_is_near(block: i
     assert min(seen["Sat"], seen["Unsat"]) > 30
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("block", BLOCKS)
 def test_loop_nests_are_always_decided(block: int) -> None:
     rng = random.Random(200 + block)

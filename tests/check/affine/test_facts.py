@@ -68,6 +68,7 @@ def test_elements_are_equal_where_all_indices_are() -> None:
     assert facts.holds({"v": 1, "w": 2, "a": 0, "b": 3})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", [Op.MUL, Op.FLOORDIV, Op.MOD, Op.AND, Op.OR, Op.HASHMOD])
 def test_the_cases_of_a_result_leave_the_value_of_a_run(op: Op) -> None:
     result = Result(op, A, B, V)

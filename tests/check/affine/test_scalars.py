@@ -91,6 +91,7 @@ def test_numbers_have_the_value_that_evaluate_gives_and_no_other(block: int) -> 
         assert solve(place.branch().differ(expr, value(node))) == Unsat(), print_scalar(node)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("block", range(8))
 def test_conditions_hold_where_evaluate_says_so_and_nowhere_else(block: int) -> None:
     for seed in range(50 * block, 50 * block + 50):

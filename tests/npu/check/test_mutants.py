@@ -49,6 +49,7 @@ def is_right(mutant: TileProgram, meant: TileProgram, leaf: Callable[[int], Call
         return False
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_the_passes_make_is_proved(name: str) -> None:
     open_ones = {finding.check for finding in check_tile_program(planned(SAMPLES[name]), ARCH) if finding.verdict is not Verdict.PROVED}
@@ -67,6 +68,7 @@ def test_no_flag_and_no_event_can_be_left_out_or_changed(name: str) -> None:
             assert is_caught(mutant) or "without Barrier" in what, f"a flag too many: {what}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["rmsnorm", "scale", "stream"])
 def test_rooms_that_lie_elsewhere_are_caught_or_do_no_harm(name: str) -> None:
     program = planned(SAMPLES[name])

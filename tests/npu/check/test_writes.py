@@ -89,6 +89,7 @@ def test_reads_are_remembered_wherever_that_is_needed(index: str, needed: bool) 
         check_writes(plan, RememberedReads())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 120), marks=pytest.mark.slow)], ids=["few", "many"])
 def test_generated_workloads_order_all_their_writes(seeds: range, tmp_path: Path) -> None:
     """Loops of both kinds, sides, branches and handles, without order from structure: data, and what is told, orders every two writes.

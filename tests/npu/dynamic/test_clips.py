@@ -29,6 +29,7 @@ def moved(view: Callable[[Any, Any], Any], blocks: Any) -> Workload:
     return case()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling, t", [pytest.param(spelling, t, marks=() if (spelling, t) == ("minimum", 9) else pytest.mark.slow)
                                          for spelling in SPELLINGS for t in (0, 1, 8, 9, 20)])
 def test_rows_behind_a_symbol_are_untouched(spelling: str, t: int) -> None:

@@ -68,6 +68,7 @@ def test_only_what_is_computed_is_checked_late() -> None:
     assert any("X[counts[b, 2]]" in str(check) for check in late) and not any("given" in str(check) for check in late)
 
 
+@pytest.mark.slow
 def test_a_computed_place_that_lies_outside_ends_the_orchestration_there() -> None:
     """Turn 1 asks for row 9 of X: what came before is done, what comes behind is not."""
     root = counted().compile(target="ascend_npu").artifact_dir

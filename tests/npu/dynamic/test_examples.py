@@ -14,7 +14,7 @@ CASES = {"routed by the host": lambda: mixture("routed_by_host"), "routed by tas
          "paged attention": paged_attention, "pipelined mlp": pipelined_mlp}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_an_example_gives_its_golden_numbers(name: str) -> None:
     root = CASES[name]().compile(target="ascend_npu").artifact_dir
@@ -35,6 +35,7 @@ def test_an_example_runs_on_the_other_runtime_where_no_task_decides(name: str, f
     check_package(root, family)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name in CASES if name != "routed by tasks"])     # its topk has no form in the text
 def test_a_pto_file_is_a_kernel_of_the_user(name: str) -> None:
     """Tasks that only wait for others, or make tensors, have no file: there are no tasks in them."""

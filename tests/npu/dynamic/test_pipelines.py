@@ -60,7 +60,7 @@ def two(depth: int) -> Workload:
     return case()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 @pytest.mark.parametrize("depth", [0, 1, 2, 9])
 def test_one_loop_gives_and_another_takes(depth: int, family: str) -> None:

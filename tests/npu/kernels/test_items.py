@@ -80,6 +80,7 @@ def test_an_item_says_where_the_next_is(family: str) -> None:
     check(cases, family)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", A2A3_FAST)
 def test_an_index_of_the_run_outside_reads_the_nearest_element(family: str) -> None:
     x: Array = np.arange(21, dtype=np.int32).reshape(3, 7)

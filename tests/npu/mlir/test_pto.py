@@ -175,6 +175,7 @@ CUBE_MUTANTS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("pattern", "change"), CUBE_MUTANTS)
 def test_the_checker_finds_what_is_wrong_with_products(pattern: str, change: str) -> None:
     text = text_of(test_cube.cases()[16])

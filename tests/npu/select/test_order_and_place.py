@@ -77,6 +77,7 @@ def test_gather(dtype: DType) -> None:
         check(lambda tile, at, a=axis: pto.gather(tile, at, axis=a), x, index, out=(*out, dtype))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [F32, DType.F16, DType.BF16, I32, DType.U8])
 def test_scatter_in_order(dtype: DType) -> None:
     rng, x = np.random.default_rng(6), different(dtype, 6, 20)
@@ -88,6 +89,7 @@ def test_scatter_in_order(dtype: DType) -> None:
             check(lambda tile, at, new, a=axis, op=op: op(tile, at, new, axis=a), x, index, value, out=(6, 20, dtype))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [F32, DType.F16, I32, DType.I16, DType.U8])
 def test_numbers_of_rows_and_columns(dtype: DType) -> None:
     x = numbers(dtype, (6, 50))

@@ -64,6 +64,7 @@ def test_functions_weigh_more_than_operators() -> None:
     assert cheap == 1 and costly > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 @pytest.mark.parametrize("n", [700, pytest.param(5000, marks=pytest.mark.slow)])
 def test_a_chain_of_thousands_of_operations_compiles_and_computes(n: int, target: str) -> None:

@@ -57,7 +57,7 @@ def test_rows_that_others_need_are_computed(function: Callable[..., None]) -> No
     assert not products[0]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [chain, summed, turned])
 @pytest.mark.parametrize("rows", [M, 2 * M - 3, 5])
 def test_short_tiles_give_the_numbers_of_numpy(function: Callable[..., None], rows: int) -> None:

@@ -29,6 +29,7 @@ def arguments(t: int) -> tuple[np.ndarray, ...]:
     return tuple(rng.standard_normal(shape).astype(np.float32) for shape in ((t, 32), (32,), (32, 48)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ["host_cpu", "ascend_910b"])
 def test_an_extent_of_an_argument_changes_no_plan(arch: str) -> None:
     plans = {normed.plan(*arguments(t), arch=arch).digest for t in (1, 7, 301, 4096)}
@@ -53,6 +54,7 @@ def test_kernels_that_differ_in_names_alone_have_equal_tiles_under_their_own_nam
     assert [axis for axis, _, _ in chosen[1]] == ["s", "1", "v:0"] and chosen[1] == renamed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_product", [False, True])
 def test_no_executor_is_without_a_task_where_rows_suffice(with_product: bool) -> None:
     """16 rows for each vector core: the kernel has a task for each core of its unit."""
@@ -150,6 +152,7 @@ def test_a_symbol_takes_a_batch_only_where_somebody_says_how_many() -> None:
     assert batches(rows.plan(arch="ascend_910b", sizes={"t": 4096})) == {"out": 16}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 def test_a_chosen_batch_changes_no_bit_and_fewer_cycles_pass(target: str) -> None:
     x = np.random.default_rng(0).standard_normal((1001, 2500), np.float32)      # the last tile and the last batch are short

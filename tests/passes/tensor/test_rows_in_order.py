@@ -146,7 +146,7 @@ def columns(x: Tensor["t", 8, F32], ids: Tensor["t", I32]) -> Any:
     return each
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [read_inside, written_twice, larger, two_indices, read_by_element, columns],
                          ids=lambda body: body.__name__)
 def test_state_that_is_also_used_otherwise_keeps_its_rows(body: Callable[..., Any]) -> None:

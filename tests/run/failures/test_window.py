@@ -22,6 +22,7 @@ def add(x: In[Tile[1, 8, I64]], o: Out[Tile[1, 8, I64]]) -> None:
     pto.store(o, x + 1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("window, rows", [
     (TaskWindow(8, "tasks", WindowMode.STALL), 5),               # two tasks a row: those of 7/2 rows before, rounded up, and this
     (TaskWindow(512, "tasks", WindowMode.STALL), 257),

@@ -81,7 +81,7 @@ def program_of(deps: Deps, window: int) -> tuple[Program, tuple[np.ndarray[Any, 
     return schedule.compile(threads=2), (X.data, Y.data, Z.data, total.data)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("deps", [Deps.infer_bytes_overlap(), Deps.hybrid()], ids=["overlap", "hybrid"])
 @pytest.mark.parametrize("window", [1, 6])
 @pytest.mark.parametrize("max_tasks", [1, 3, 50, 1000])

@@ -90,6 +90,7 @@ def check(program: Program, threads: int) -> WallTrace:
     return trace
 
 
+@pytest.mark.slow
 def test_every_task_runs_once_after_what_it_waits_for(program: Program) -> None:
     trace = check(program, program.compiled.options.threads or 0)
     assert trace[96].name == "total[0]" and trace[3].name == "step[_i=0, j=3]"

@@ -264,6 +264,7 @@ def test_a_body_that_writes_outside(bounds: tuple[object, ...], at: str) -> None
     assert np.array_equal(before, B.data)   # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("far", [1, 2, 64, 300])
 def test_a_body_that_copies_the_outside_to_the_outside(far: int) -> None:
     error = error_of(body(f"y[0] = x[0]; y[1 + {far}] = x[1 + {far}];"))

@@ -104,6 +104,7 @@ def test_scatter_writes_rows_and_scatter_add_adds_them(turned: bool, target: str
     assert out.tolist() == expected.tolist()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("made", [write, add], ids=["scatter", "scatter_add"])
 def test_a_scattered_row_outside_fails_the_task_and_nothing_is_written_by_that_statement(made: Any, target: str) -> None:

@@ -123,11 +123,13 @@ def sparse() -> Workload:
 MADE = {**SEEDS, "everything": everything, "sparse": sparse}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MADE)
 def test_workloads_read_back(name: str) -> None:
     reads_back(MADE[name]())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MADE)
 def test_plans_read_back(name: str) -> None:
     made = MADE[name]()
@@ -264,6 +266,7 @@ def texts() -> list[str]:
     return [text for make in MADE.values() for text in (str(make().ir), str(make().compile("interp").plan))]
 
 
+@pytest.mark.slow
 def test_mutated_text_is_refused_or_reads_back(texts: list[str]) -> None:
     for number in range(60):
         _mutate(texts, number)

@@ -57,6 +57,7 @@ def test_no_op_is_without_a_spelling() -> None:
     assert all(variant.numpy for op in ENTRIES if isinstance(op, Elementwise) for variant in op.variants)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [pytest.param(dtype, marks=() if dtype is F32 else pytest.mark.slow)
                                    for dtype in DTYPES], ids=str)
 def test_every_op_is_computed_as_interp_does(dtype: DType) -> None:
