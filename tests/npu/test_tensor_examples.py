@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, Tensor, jit, tt
+from pto_wsp import DType, Injective, InOut, Tensor, jit, tt
 from tests.examples.tensors import EXAMPLES
 from tests.npu.harness import ORDERS, Target, build, check_graph, run
 from tests.npu.package import Array, load_package
@@ -140,3 +140,18 @@ def test_places_that_are_put_in_order_on_a_core(shape: tuple[int, ...]) -> None:
     x, ids = rng.standard_normal((math.prod(shape), 16), np.float32), rng.integers(0, 4, shape).astype(np.int32)
     for _, _, (found,) in runs_of(routed, {"x": x, "ids": ids}, ORDERS[:1]):
         np.testing.assert_array_equal(found, x * (ids.reshape(-1, 1) + 1).astype(np.float32))
+
+
+@pytest.mark.slow
+def test_tables_of_i64_name_rows_though_cores_compute_on_no_8_bytes() -> None:
+    """A task binds the row that an entry names, which the orchestration reads."""
+    def move(x: Tensor[5, 8, DType.F32], slots: Injective[Tensor[5, DType.I64]], cache: InOut[Tensor[12, 8, DType.F32]]):
+        cache[slots] = x
+        return x[slots]
+
+    x, slots, cache = np.arange(40, dtype=np.float32).reshape(5, 8), np.array([4, 3, 0, 2, 1]), np.full((12, 8), 7, np.float32)
+    for _, data, (taken,) in runs_of(jit(move), {"x": x, "slots": slots, "cache": cache}, ORDERS[:1]):
+        wanted = cache.copy()
+        wanted[slots] = x
+        np.testing.assert_array_equal(data["cache"], wanted)
+        np.testing.assert_array_equal(taken, x[slots])

@@ -352,7 +352,7 @@ class Builder:
             takes = find_instruction(name).dtypes(self.arch.family)
             raise NpuOpError(f"kernel `{self.kernel.name}`: {self.arch.name} does not run this on {dtype}", self.span,
                              expected=f"{name} on {print_dtypes(takes)}", found=str(dtype),
-                             help="cast the operands first: pto.cast(x, DType.F32)")
+                             help="convert the operands first: x.astype(DType.F32)")
 
     def number(self, value: s.Scalar | float, dtype: DType) -> tp.NumberArg:
         """Return a number as an operand."""

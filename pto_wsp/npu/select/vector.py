@@ -84,7 +84,7 @@ def check_statement(kernel: k.Kernel, stmt: k.Stmt, arch: Arch) -> None:
     if wrong is not None:
         instead = DType.I32 if isinstance(stmt, k.Item) else _INSTEAD.get(wrong, DType.F32)
         raise NpuOpError(f"kernel `{kernel.name}`: {arch.name} does not run {what} on {wrong}", stmt.span, expected=print_dtypes(works),
-                         found=f"{wrong}, for {arch.name}", help=f"convert it first: pto.cast(x, {instead!r})" if wrong in ON_CHIP else
+                         found=f"{wrong}, for {arch.name}", help=f"convert it first: x.astype({instead!r})" if wrong in ON_CHIP else
                          f"hold the data as {instead!r}, which they compute on")
 
 

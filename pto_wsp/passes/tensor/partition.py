@@ -56,7 +56,7 @@ from pto_wsp.wording import nearest
 
 def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function with its statements in groups, and the plan with `groups` and `loops`."""
-    function = replace(planned.function, body=with_rows_one_by_one(planned.function, context.has_parts))
+    function = replace(planned.function, body=with_rows_one_by_one(planned.function, context.reads_entries))
     function = replace(function, body=with_copied_reshapes(function))
     function = replace(function, body=with_tile_cuts(flow.rewrite_leaves(function.body, _with_two_views)))
     work = _Partition(function, planned.plan, context)

@@ -7,6 +7,7 @@ from dataclasses import field
 from enum import IntEnum
 
 from pto_wsp.arch.model import Arch
+from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.mesh import Mesh
 from pto_wsp.ir.scalar import Scalar, SymbolRef
 from pto_wsp.ir.tensor_function import Statement, TensorFunction
@@ -122,3 +123,7 @@ class TensorContext:
     def has_parts(self) -> bool:
         """Whether kernels of the target may take a part of the columns of a buffer."""
         return self.target not in _WITHOUT_PARTS
+
+    def reads_entries(self, dtype: DType) -> bool:
+        """Tell whether kernels of the target read entries of a table of a dtype: cores of a device compute on no 8 bytes."""
+        return self.has_parts and not (self.makes_package and dtype.nbytes == 8)

@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pto_wsp.ir import flow
+from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Element, Scalar, Var
@@ -21,17 +23,18 @@ from pto_wsp.passes.tensor.axes import TAKE
 from pto_wsp.passes.tensor.effects import fresh_ids
 
 
-def with_rows_one_by_one(function: TensorFunction, read_by_kernels: bool = True) -> Body:
+def with_rows_one_by_one(function: TensorFunction, is_read_by_kernels: Callable[[DType], bool]) -> Body:
     """Return the body of a function with a loop for each table of rows whose length is no number.
 
-    `read_by_kernels`: kernels of the target read entries of a table themselves; else each table that is a parameter has a loop.
+    `is_read_by_kernels`: kernels of the target read entries of a table of a dtype; else such a table that is a parameter has a loop.
     """
-    return _Unrolling(function, read_by_kernels).body(function.body)
+    return _Unrolling(function, is_read_by_kernels).body(function.body)
 
 
 class _Unrolling:
-    def __init__(self, function: TensorFunction, read_by_kernels: bool) -> None:
-        self._given = frozenset() if read_by_kernels else frozenset(param.array.id for param in function.params if not param.written)
+    def __init__(self, function: TensorFunction, is_read_by_kernels: Callable[[DType], bool]) -> None:
+        self._given = frozenset(param.array.id for param in function.params
+                                if not (param.written or is_read_by_kernels(param.array.dtype)))
         self._ids = fresh_ids(function)
         self._names = Names()
 

@@ -25,6 +25,7 @@ def mistake():
     for use in plan_for_npu(lower(steps().node), arch).kernels:
         select(use, arch)
 
+
 # error[N103]: kernel `in_order`: ascend_910b does not run `pto.argsort` on i32
 #   --> dtype_that_cores_lack.py:14:18
 #      |
@@ -32,4 +33,4 @@ def mistake():
 #      |                  ^^^^^^^^^^^^^^^^^^
 #    = expected: f32, f16, bf16, i8, i16, u8, u16, bool
 #    = found:    i32, for ascend_910b
-#    = help:     convert it first: pto.cast(x, DType.F32)
+#    = help:     convert it first: x.astype(DType.F32)
