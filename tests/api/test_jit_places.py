@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, Injective, InOut, Monotone, Scalar, Tensor, jit, tt
+from pto_wsp.api.plan_search import simulated
 from pto_wsp.errors import PtoError
 
 F32, I32 = DType.F32, DType.I32
@@ -76,6 +77,46 @@ def test_sizes_are_counted_without_the_places(target: str) -> None:
         expert = np.random.default_rng(t).integers(0, 6, (t, k)).astype(np.int32)
         sizes = np.bincount(expert.ravel(), minlength=6)
         check(counted.using(target=target)(expert), sizes, sizes.cumsum() - sizes)
+
+
+def sorting(rows: int | str, most: int = 0) -> Any:
+    """Return a function that writes rows through the places of 4 numbers: of a table of 2 numbers a row, of `rows` rows, at most `most`."""
+    @jit
+    def placed(x: Tensor[rows, 8, F32], expert: Tensor[rows, 2, I32]):
+        if most:
+            tt.assume(x.shape[0] <= most)
+        pairs, out = tt.rows_of(expert, 4), tt.zeros((x.shape[0] * 2, 8))
+        for e in tt.each(4):
+            out[pairs[e]] = x[pairs[e] // 2] * (e + 1)
+        return out
+    return placed
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_table_below_a_promised_bound_is_sorted_on_chip(target: str) -> None:
+    function = sorting("t", 100)
+    assert "pto.load(expert, (0, 0), shape=(100, 2), valid=(" in function.lower(function.plan()).source()
+    for t in (0, 1, 7, 100):
+        x, expert = draw(t, 8), np.random.default_rng(t).integers(0, 4, (t, 2)).astype(np.int32)
+        check(function.using(target=target)(x, expert), np.repeat(x, 2, axis=0) * (expert.reshape(-1, 1) + 1))
+    with pytest.raises(PtoError, match="4, at row 0 and column 0"):
+        function.using(target=target)(draw(7, 8), np.full((7, 2), 4, np.int32))
+
+
+@pytest.mark.parametrize(("function", "sizes"), [(sorting(64), {}), (sorting("t", 64), {}), (sorting("t"), {"t": 64}),
+                                                 (counted, {"t": 64, "k": 2})])
+def test_a_plan_says_what_a_sort_of_places_costs(function: Any, sizes: dict[str, int]) -> None:
+    """On chip a constant and a bounded table, in memory those without a bound; of the last, sizes alone."""
+    expert = np.zeros((64, 2), np.int32)
+    given = (expert,) if function is counted else (draw(64, 8), expert)
+    plan = function.plan(arch="ascend_910b", sizes=sizes)
+    (cost,) = [cost for cost in plan.costs if "rows_of" in cost.ops]
+    (cycles,) = [one.cycles for one in simulated(function, given, plan, runs=False).kernels if one.kernel == cost.name.replace(".", "_")]
+    assert 0.85 * cycles < cost.cycles < 1.15 * cycles
+
+
+def test_a_table_too_long_for_the_chip_has_a_plan() -> None:
+    assert [cost for cost in sorting(1 << 16).plan(arch="ascend_910b").costs if "rows_of" in cost.ops]
 
 
 @jit

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from math import prod
 
 from pto_wsp.ir import flow
 from pto_wsp.ir.dtype import DType
@@ -30,9 +31,9 @@ from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
-from pto_wsp.passes.tensor.axes import AxisRole, Dim
+from pto_wsp.passes.tensor.axes import ROWS_OF, AxisRole, Dim
 from pto_wsp.passes.tensor.effects import vars_in
-from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened
+from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened, held_places
 from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
 from pto_wsp.passes.tensor.planned import Fineness, TensorContext
 from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, candidates_of, check_tiles, smallest_tiles
@@ -331,8 +332,34 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
                     for one in inner.items:
                         visit(one, times)
 
+    def sort(statement: Apply, table: ArrayView, times: int) -> None:
+        """Describe the counting sort of `rows_of`: two rounds over the table, on chip or by accesses of memory, an element each."""
+        n_places = prod([planned_extent(extent, context.sizes) for extent in table.shape])
+        n, (order, starts, *ranks) = int(dict(statement.attrs)["n"]), statement.results
+        read = {view.array.id for one in group.statements for view in one.reads}
+        kept = [array for array in (order, *ranks) if array in group.outputs or array.id in read]
+        on_chip = not context.makes_package and bool(held_places(table, ExtentLimits(context.bounds)))
+        each = [value_of(table), *map(value_of, kept)]
+        singles = (value_of(starts),) if on_chip else (value_of(starts), *each)
+        values.update({key: replace(value, dims=(1,)) for key, value in values.items() if value.name in singles})
+        # packages look through the whole table for each number
+        accesses = 1 if on_chip else n_places * n if context.makes_package else n_places
+        ops.append(TileOp(statement.op, tuple(each[1:]), tuple(each[:1]), times * accesses))
+        ops.append(TileOp(COPY, (value_of(starts),), (), times * (n + 1)))
+        # operations for each place and each number, on all counts and on a single one, as `kernel_text` prints them; where every place
+        # is an access of memory, they overlap but for those of one place a row
+        wide, narrow = (4, 9 + len(kept)) if kept else (2, 4)
+        n_rounds, n_numbers = (n_places, n) if on_chip else (planned_extent(table.shape[0], context.sizes) * (len(table.shape) > 1), 0)
+        for width, count in ((n, n_rounds * wide + 2 * n_numbers), (1, n_rounds * narrow + 5 * n_numbers)):
+            if count:
+                part = CutValue(f"{order.name}.counts.{width}", DType.I32, (width,))
+                values[part.name] = part
+                ops.append(TileOp(statement.op, (part.name,), (part.name,), times * count))
+
     def count(statement: Statement, times: int) -> None:
         match statement:
+            case Apply(op, (ArrayView() as table,)) if op == ROWS_OF:
+                sort(statement, table, times)
             case Apply(op, operands, results):
                 reads = tuple(value_of(view) for view in operands if isinstance(view, ArrayView))
                 ops.append(TileOp(op, tuple(value_of(array) for array in results), reads, times))

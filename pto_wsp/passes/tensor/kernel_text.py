@@ -17,6 +17,7 @@ from typing import Protocol
 from pto_wsp.errors import NoTileFormError
 from pto_wsp.ir import flow, scalar
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.extents import product
 from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import COMPARISONS, LOGICAL, Binary, Const, Element, Scalar, SymbolRef, Unary, Var, scalar_dtype
@@ -39,7 +40,18 @@ from pto_wsp.ir.tensor_function import (
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
-from pto_wsp.passes.tensor.flatten import ExtentLimits, Flat, Folding, NoTile, ValueDim, flattened, row_places, usual, varies_with
+from pto_wsp.passes.tensor.flatten import (
+    ExtentLimits,
+    Flat,
+    Folding,
+    NoTile,
+    ValueDim,
+    flattened,
+    held_places,
+    row_places,
+    usual,
+    varies_with,
+)
 from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, PrintedParam, binding, certainly_apart, identifier
 from pto_wsp.passes.tensor.op_text import Spelled, spelled
 from pto_wsp.passes.tensor.scalar_text import number_text, scalar_text
@@ -617,11 +629,14 @@ class _KernelPrinter:
             lines(*stores(starts, first, f"{at} + 1"))
             self._depth -= 1
             return
-        n_places = _few_places(table)
-        read = source.name
-        if n_places:        # element by element, every access of memory would wait
+        held = held_places(table, self.limits)
+        n_places, read, valid = prod(held), source.name, ""
+        if held:        # element by element, every access of memory would wait
+            n_rows, valid = table.shape[0], "" if all(isinstance(extent, Const) for extent in table.shape) else ", valid=({}, {})"
             read = self.name("table")
-            self.line(f"{read} = pto.load({source.name}, (0, 0), shape=({cols if rank == 1 else rows}, {1 if rank == 1 else cols}))")
+            short = valid.format(self.scalar(n_rows), "None" if rank == 1 else cols)
+            self.line(f"{read} = pto.load({source.name}, (0, 0), shape=({held[0]}, {held[1] if rank == 2 else 1}){short})")
+            valid = valid.format(self.scalar(product(table.shape)), "None")
         count = self.name("count")
         one = f"{count}[:, {chosen}:{chosen} + 1]"
         self.line(f"{count} = pto.alloc((1, {n}), {small}, init=0)")
@@ -640,19 +655,20 @@ class _KernelPrinter:
         taken, place = self.name("of"), self.name("place")
         one = f"{count}[:, {taken}:{taken} + 1]"
         kept: dict[str, str] = {}      # by the name of a parameter, the buffer that is stored to it at the end
-        if n_places:
+        if held:
             kept = {target.name: self.name("places") for target in (order, *ranks) if target is not None}
             lines(*(f"{buffer} = pto.alloc((1, {n_places}), {small}, init=0)" for buffer in kept.values()))
 
         def puts(target: PrintedParam | None, value: str, at: str) -> tuple[str, ...]:
-            if target is None or not n_places:
+            if target is None or not held:
                 return stores(target, value, at)
             return (f"{kept[target.name]}[:, {at}:{at} + 1] = {value}",)
 
         each(f"{taken} = pto.item({read}, {where})", f"{place} = pto.item({count}, 0, {taken})",
              *puts(order, f"pto.full((1, 1), {number}, {small})", place),
              *(line for rank in ranks for line in puts(rank, f"{count}[:, {taken}:{taken} + 1]", number)), f"{one} = {one} + 1")
-        lines(*(f"pto.store({name}, pto.reshape({buffer}, ({n_places}, 1)))" for name, buffer in kept.items()))
+        lines(*(f"pto.store({name}, pto.reshape({buffer}, ({n_places}, 1)), (0, 0){valid})" if valid else
+                f"pto.store({name}, pto.reshape({buffer}, ({n_places}, 1)))" for name, buffer in kept.items()))
 
     def _target_of(self, array: Array) -> ArrayView | None:
         """Return the memory that a result of the run is stored to, in place of a value; the statement that stores it is done then.
@@ -743,20 +759,6 @@ def _turned_last(view: ArrayView) -> tuple[tuple[ArrayStep, ...], tuple[int, ...
             case Cut(dim) | TileCut(dim):
                 steps.append(replace(step, dim=order[dim]))
     return tuple(steps), () if order == sorted(order) else tuple(order)
-
-
-def _few_places(table: ArrayView) -> int:
-    """Return how many numbers a table has if on-chip buffers hold the table, its places and their ranks for sure; else 0."""
-    if not all(isinstance(extent, Const) for extent in table.shape):
-        return 0
-    *rows, cols = (int(extent.value) for extent in table.shape if isinstance(extent, Const))
-    held = rows[0] * -(-cols * table.dtype.nbytes // _LINE) * _LINE if rows else cols * _LINE      # a row fills whole lines
-    n_places = prod((*rows, cols))
-    return n_places if held + 2 * n_places * DType.I32.nbytes <= _ROUTING_BYTES else 0
-
-
-_LINE = 32                   # bytes
-_ROUTING_BYTES = 1 << 16     # of the memory for tiles, on every arch
 
 
 def with_form(what: object, span: Span, do: Callable[[], None]) -> None:

@@ -89,7 +89,7 @@ class TensorContext:
 
     `ranks`: of a function that each rank of a mesh runs on its parts, what the parts are of. `shares`: by group and memory, the part of
     the memory that tiles may take, 1 where nothing is said; the rest is the working memory of instructions. `fineness`: how finely values
-    are cut at least, by name: those of kernels that had no form as tiles.
+    are cut at least, by name: those of kernels that had no form as tiles. `bounds`: the most that symbols may be, where tiles are chosen.
     """
 
     arch: Arch
@@ -98,6 +98,7 @@ class TensorContext:
     ranks: LocalArrays | None = None
     shares: Mapping[tuple[str, str], float] = field(default_factory=dict)
     fineness: Mapping[str, Fineness] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
     def fineness_of(self, statements: Iterable[Statement]) -> Fineness:
         """Return how finely the values of statements are cut, at least."""
