@@ -6,7 +6,7 @@ as arrays with an element a candidate.
 Capacity is that of `check.capacity`: vector values live in UB, operands of products in L1, and in L0A and L0B during the product, products
 in L0C, from definition to last use, what stands before a loop over steps and is used in it for the whole of the loop. The reduction of a
 row has working memory as large as its operand in UB. On a CPU, and on a machine without bounds, all of them share the second cache of a
-core; operands that products alone read stay in memory.
+core; operands that products alone read stay in memory, and products that are stored, where all extents are known.
 
 Cost is that of `arch.overlap`, coarsely: pipes overlap inside a loop of steps, and follow each other outside of it.
     cycles = waves * cycles of one task + tasks * submit_cycles,   waves = tasks / executors, rounded up
@@ -48,6 +48,7 @@ _CUBE_MULTIPLE = 16         # rows and columns of the cube's blocks
 _HOST_BYTES = 1 << 20       # of a CPU that does not tell its caches
 _HOST_SERIES = 16           # estimate: instructions of a CPU for a division or a series, e.g. of exp
 _HOST_SUBMIT = 600          # cycles: estimate of a task's submission on a CPU
+_HOST_ROWS = 512            # that a CPU's product multiplies by each part of the right operand that it packs: PTO_MATMUL_CHUNK
 
 
 # -- the group ---------------------------------------------------------------------------------------------------------
@@ -348,6 +349,8 @@ class _GroupNumbers:
         self.arch = arch
         self.unit = unit_of(ops)
         self.on_host = arch.neutral or arch.cores.shared
+        # rows of a call may be few where they are a symbol: columns that fit the cache are then what gives each core a task
+        self.in_place = self.on_host and not any(axis.symbolic for axis in axes)
         self.limits = _limits(arch)
         self.summed = frozenset(axis.name for axis in axes if axis.summed)
         looped = [at for at, op in enumerate(self.ops) if self._steps_of(op)]
@@ -395,12 +398,12 @@ class _GroupNumbers:
 
     def _places(self, value: CutValue, first: int, last: int, made: Sequence[int], uses: Sequence[int]) -> Iterator[_Life]:
         multiplied = [at for at in uses if _work_of(self.ops[at]) is Work.MKN]
-        if self.on_host:
-            if not value.loaded or len(multiplied) < len(uses):      # a CPU's products read memory in place, block by block
+        produced = any(_work_of(self.ops[at]) is Work.MKN for at in made)
+        if self.on_host:      # a CPU's products read and write memory in place, block by block
+            if not (self.in_place and value.stored and produced and not uses) and not (value.loaded and len(multiplied) == len(uses)):
                 yield _Life(value, "cache", first, last)
             return
         vector = [at for at in uses if at not in multiplied]
-        produced = any(_work_of(self.ops[at]) is Work.MKN for at in made)
         if produced:
             yield _Life(value, "L0C", first, last)
             if vector:
@@ -529,9 +532,10 @@ class _GroupNumbers:
                 if self.on_host and rows is not None and rows.varies:      # a CPU's product leaves out rows that are padding
                     amount = amount / (1 + 0.5 * tiles[rows.name] / rows.extent)
                 add(where, "cube", amount, lhs.dtype, op.times, n_runs)
-                # a core brings both operands to the cube; a CPU packs the right one, once for all rows of the tile
-                brought = self.volume(rhs, tiles, n) + (0 if self.on_host else self.volume(lhs, tiles, n))
-                add(where, "MTE1", brought, lhs.dtype, op.times, n_runs)
+                # a core brings both operands to the cube; a CPU packs both, the right one again for each chunk of rows
+                passes = np.ceil(self.extent(lhs.dims[-2], tiles) / _HOST_ROWS) if self.in_place and len(lhs.dims) > 1 else 1
+                left = self.volume(lhs, tiles, n) if self.in_place or not self.on_host else 0
+                add(where, "MTE1", self.volume(rhs, tiles, n) * passes + left, lhs.dtype, op.times, n_runs)
             else:
                 amount = reduce(np.maximum, (self.volume(value, tiles, n) for value in (*results, *operands)), np.ones(n))
                 if kind is Work.SORT and operands and operands[0].dims:

@@ -13,7 +13,6 @@ from pto_wsp.check.capacity import memory_map
 from pto_wsp.passes.tensor.tile_costs import (
     CutValue,
     TileAxis,
-    TileChoice,
     TileOp,
     candidates_of,
     check_tiles,
@@ -65,17 +64,31 @@ def test_functions_and_divisions_cost_a_cpu_several_instructions(op: str) -> Non
 
 # -- capacity ----------------------------------------------------------------------------------------------------------
 # One element a cycle is packed, everything else moves or is computed in one cycle each: two loads, the product, the store.
-def test_a_cpu_packs_the_right_operand_of_a_product_once_a_task_whatever_its_rows() -> None:
+@pytest.mark.parametrize(("m", "symbolic", "n_tasks", "packed"), [
+    (16, False, 64, 16 * 48 + 48 * 32), (512, False, 2, 512 * 48 + 48 * 32),
+    (1024, False, 1, 1024 * 48 + 2 * 48 * 32),      # 512 rows at most meet a part of the right operand that is packed
+    (16, True, 64, 48 * 32), (1024, True, 1, 48 * 32)])      # a call may have few rows
+def test_a_cpu_packs_both_operands_of_a_product_once_a_task(m: int, symbolic: bool, n_tasks: int, packed: int) -> None:
     machine = builtin_arch("host_cpu").with_cores(cube=1, vector=1).with_unit("MTE1", bytes_per_cycle=4.0, startup_cycles=0)
     for unit in ("cube", "MTE2", "MTE3"):
         machine = machine.with_unit(unit, bytes_per_cycle=1e9, startup_cycles=0)
+    axes, values, ops = matmul(1024, 32, 48)
+    given = tuple(replace(axis, given={"m": m, "n": 32, "k": 48}[axis.name], symbolic=symbolic and axis.name == "m") for axis in axes)
+    chosen = rank_tiles(given, values, ops, machine).choices[0]
+    assert (chosen.n_tasks, chosen.task_cycles) == (n_tasks, packed + 4)
 
-    def chosen(m: int) -> TileChoice:
-        axes, values, ops = matmul(64, 32, 48)
-        given = tuple(replace(axis, given={"m": m, "n": 32, "k": 48}[axis.name]) for axis in axes)
-        return rank_tiles(given, values, ops, machine).choices[0]
 
-    assert [(chosen(m).n_tasks, chosen(m).task_cycles) for m in (16, 64)] == [(4, 48 * 32 + 4), (1, 48 * 32 + 4)]
+# 4096 x 4096 numbers are 64 MiB, more than a cache of a core. A call with few rows has a task a core by its columns.
+def test_a_cpu_stores_a_product_past_its_caches_where_all_extents_are_known() -> None:
+    machine = builtin_arch("host_cpu").with_cores(cube=1, vector=1)
+
+    def chosen(symbolic: bool) -> tuple[int, int]:
+        axes, values, ops = matmul(4096, 4096, 256)
+        ranking = rank_tiles(tuple(replace(axis, symbolic=symbolic and axis.name == "m") for axis in axes), values, ops, machine)
+        return ranking.choices[0].tiles["m"], ranking.choices[0].tiles["n"]
+
+    assert chosen(symbolic=False) == (4096, 4096)
+    assert chosen(symbolic=True)[1] < 4096
 
 
 def test_capacity_of_a_row_program_is_that_of_the_check_and_the_working_memory_of_its_sum() -> None:
