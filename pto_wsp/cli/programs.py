@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from pto_wsp import doors
 from pto_wsp.api.compiling import load
+from pto_wsp.api.jit import JitFunction
 from pto_wsp.api.kernel import Kernel
 from pto_wsp.api.program import Program
 from pto_wsp.api.workload import Workload, WorkloadFunction
@@ -135,8 +136,13 @@ def choose(module: ModuleType, path: Path, name: str, *, tuned: bool = False) ->
     choice = scheduled or ready
     if len(choice) != 1:
         known = ", ".join(choice)
-        help = f"name one: --workload {next(iter(choice))}" if choice else "make one at the top level, not inside a function or under " \
-                                                                            '`if __name__ == "__main__":`'
+        jitted = next((value for value in vars(module).values() if isinstance(value, JitFunction)), None)
+        if choice:
+            help = f"name one: --workload {next(iter(choice))}"
+        elif jitted is not None:
+            help = f"a function of jit becomes one at the top level: layer = {jitted.__name__}.lower(None, ...), with its arrays by name"
+        else:
+            help = 'make one at the top level, not inside a function or under `if __name__ == "__main__":`'
         raise refused(f"{path} has {len(choice) or 'no'} workload{'s' * (len(choice) != 1)} at its top level", found=known or None,
                       help=help)
     return next(iter(choice.values()))

@@ -174,7 +174,8 @@ def _numbers(program: Program, texts: Sequence[str]) -> dict[str, int | float]:
         name, value = _pair("--set", text)
         if name not in floats:
             near = nearest(name, floats)
-            raise refused(f"--set: the program has no number called `{name}`", expected=f"one of {', '.join(floats) or 'none'}",
+            raise refused(f"--set: the program has no number called `{name}`",
+                          expected=f"one of {', '.join(floats)}" if floats else "no --set",
                           help=f"did you mean {near}?" if near else None)
         try:
             numbers[name] = float(value) if floats[name] else int(value)

@@ -165,7 +165,10 @@ def _values_meant(entry: PlanEntry, names: FunctionNames, grouped: Mapping[str, 
         if entry.axis and entry.axis not in names.symbols:
             near = nearest(entry.axis, (*names.symbols, *names.computed))
             advice = f"did you mean {near}?" if near else None
-            if near is None and entry.axis.isdigit():
+            if near == entry.axis:      # a value, and no axis of it
+                axis = f'"{names.symbols[0]}"' if names.symbols else "0"
+                advice = f'say which axis of the value: {entry.key}={{"{near}": {{{axis}: {entry.value}}}}}'
+            elif near is None and entry.axis.isdigit():
                 advice = f'a dimension is one of a value: {entry.key}={{"{next(iter(names.computed), "out")}": {{{entry.axis}: ...}}}}'
             raise PlanNameError(f"{entry} matches nothing: the function has no symbol `{entry.axis}`", here(), help=advice,
                                 expected=f"one of its symbols: {', '.join(names.symbols)}" if names.symbols else

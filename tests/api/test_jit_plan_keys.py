@@ -130,3 +130,9 @@ def test_a_plan_for_a_machine_without_speeds_runs_here() -> None:
     x, w = np.full((3, 64), 2, np.float32), np.eye(64, dtype=np.float32)
     assert (two_layers(x, w, plan=two_layers.plan(arch="ascend_950")) == 1).all()
     assert two_layers.compiled[-1].arch == "ascend_950"
+
+
+def test_an_extent_without_its_axis_is_told_where_the_axis_goes() -> None:
+    with pytest.raises(PlanNameError) as caught:
+        two_layers.plan(arch="ascend_910b").but(tiles={"out": 16})
+    assert caught.value.help == 'say which axis of the value: tiles={"out": {"t": 16}}'

@@ -117,6 +117,7 @@ def test_a_mistake_is_a_message(model: Path, arguments: list[str], said: str) ->
     ("import nothing_of_that_name\n", "found:    ModuleNotFoundError"),
     ("raise SystemExit(3)\n", "ended the process while it was loaded"),
     ("x = 1\n", "broken.py has no workloads at its top level"),
+    ("from pto_wsp import jit\n@jit\ndef twice(x):\n    return x * 2\n", "layer = twice.lower(None, ...), with its arrays by name"),
     (MODEL + "\none, two = scale_some(1), scale_some(2)\n", "broken.py has 2 workloads at its top level"),
 ])
 def test_a_file_that_gives_no_workload(model: Path, text: str, said: str) -> None:
