@@ -98,7 +98,7 @@ def _verdict(unwritten: Unwritten | None) -> tuple[Verdict, str]:
 
 def unwritten_warnings(reads: Iterable[Unwritten]) -> tuple[tuple[str, Span], ...]:
     """Return a message and its line for each read that is not proved."""
-    help_ = "start from tt.zeros or tt.full; compile(sanitize=True) watches memory between tasks in a run"
+    help_ = "start from tt.zeros or tt.full; sanitize=True watches memory between tasks in a run, and fills results with NaN first"
     return tuple((f"`{one.name}` is undefined here, and nothing proves that all its elements are written before the function returns it; "
                   f"{help_}", one.made) if one.read is None else
                  (f"nothing proves that all elements of `{one.name}`, undefined at {one.made.short}, are written before they are read "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, PtoError, Tensor, jit
+from pto_wsp import DType, PtoError, Tensor, jit, tt
 from pto_wsp.api.tensors import lowering
 from pto_wsp.errors import CompileOptionError, InternalError
 from pto_wsp.ir import flow
@@ -64,3 +64,18 @@ def test_a_pass_of_the_users_that_changes_numbers_is_refused() -> None:
     with pytest.raises(PtoError, match="changes what `normed` computes") as caught:
         normed.lower(passes={"simplify": broken})
     assert caught.value.code == "C113" and not isinstance(caught.value, InternalError)
+
+
+@jit(sanitize=True)
+def first_half(x: Tensor["t", 16, F32]) -> Any:
+    out = tt.empty(x.shape)
+    for i in tt.each(x.shape[0] // 2):
+        out[i] = x[i] * 2
+    return out
+
+
+@pytest.mark.slow
+def test_what_a_watched_call_leaves_unwritten_is_nan() -> None:
+    with pytest.warns(UserWarning, match="fills results with NaN first"):
+        found = first_half(np.ones((5, 16), np.float32))
+    assert (found[:2] == 2).all() and np.isnan(found[2:]).all()

@@ -171,7 +171,10 @@ class ReadyCall:
     def _results(self, out: object) -> tuple[list[Array], list[object] | None]:
         """Return the memory of the results, and the objects of `out=` if there are some."""
         if out is None:
-            return [empty_array(shape, dtype.np) for _, shape, dtype in self.results], None
+            made = [empty_array(shape, dtype.np) for _, shape, dtype in self.results]
+            for array in made if self.ready.runs.is_watched else ():
+                array.reshape(-1).view(np.uint8).fill(0xFF)      # as all memory without contents
+            return made, None
         return given_results(self.ready.function.name, out, [(shape, dtype) for _, shape, dtype in self.results])
 
     def _refuse_overlaps(self, found: Sequence[Array], out: Sequence[Array]) -> None:

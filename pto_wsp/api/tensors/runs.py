@@ -65,6 +65,11 @@ class ProgramRuns:
         self._blank_layouts: tuple[ArrayLayout, ...] = tuple(() if array is None else layout_of(array) for array in self._blank)
         self._apart = tuple(range(len(self.plan.tensors)))
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether the program is compiled with sanitize=True."""
+        return self._alone is not None
+
     def shape_of(self, values: Mapping[str, Number]) -> RunShape:
         """Return what runs with these values of the plan's symbols have alike.
 
