@@ -98,3 +98,29 @@ def test_extents_of_1_stand_before_an_extent_of_a_run(body: Callable[..., Any], 
 
 def test_the_only_row_of_a_dimension_is_no_part_to_be_copied() -> None:
     assert ".part" not in str(jit(one_sequence).plan()) + str(jit(one_sequence_flat).plan())
+
+
+def pairs_of(x: Any) -> Any:
+    """Return [t, 2, 8] of [t, 8]: a split of an extent that is twice a symbol."""
+    each = tt.empty((x.shape[0] * 2, 8))
+    for i in tt.each(x.shape[0]):
+        each[i * 2] = x[i]
+        each[i * 2 + 1] = x[i] * 3
+    return each.reshape(x.shape[0], 2, 8)
+
+
+def turned_pairs(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    return np.exp(pairs_of(x)[None].transpose(0, 2, 1, 3))
+
+
+def second_of_pairs(x: Tensor["t", 8, F32]):  # type: ignore[valid-type, no-untyped-def]
+    return np.exp(pairs_of(x)[:, 1])
+
+
+def test_the_inner_part_of_a_split_is_whole_wherever_it_stands() -> None:
+    x = np.random.default_rng(0).standard_normal((37, 8), np.float32)
+    pairs = np.stack((x, x * 3), axis=1)
+    for body, meaning in ((turned_pairs, pairs[None].transpose(0, 2, 1, 3)), (second_of_pairs, pairs[:, 1])):
+        np.testing.assert_allclose(jit(body).using(target="interp")(x), np.exp(meaning), rtol=1e-5)
+    row = next(line for line in str(jit(second_of_pairs).plan()).splitlines() if line.startswith("out"))
+    assert "1 whole" not in row, "a part that is picked is none of the columns"
