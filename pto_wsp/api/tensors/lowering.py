@@ -41,7 +41,7 @@ from pto_wsp.passes.tensor.group_costs import axis_names
 from pto_wsp.passes.tensor.partition import bounds_of_symbols
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
 from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards
-from pto_wsp.passes.tensor.planned import LocalArrays, PlannedFunction, TensorContext
+from pto_wsp.passes.tensor.planned import USUAL_SIZE, LocalArrays, PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.rank_moves import without_moves
 from pto_wsp.run.tensor_pass_check import check_tensor_passes, difference_of_functions, drawn_arguments
 from pto_wsp.schedule.tiling import Planner, TilePlan
@@ -57,7 +57,6 @@ _BEFORE_RANKS = tuple(one for one in TENSOR_PASSES if one.name == "simplify")
 _HOST = "host_cpu"
 _WITHOUT_MEMORIES = "unit"      # this machine's capacities stand in on it
 _DRAWN_SIZE = 5                 # of symbols, where a function of the user's in place of a pass is tried
-USUAL_SIZE = 1024               # that a symbol is planned for
 
 
 def context_of(arch: Arch, target: str, sizes: Mapping[str, int], ranks: LocalArrays | None = None) -> TensorContext:

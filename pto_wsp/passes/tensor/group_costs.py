@@ -35,7 +35,7 @@ from pto_wsp.passes.tensor.axes import ROWS_OF, AxisRole, Dim
 from pto_wsp.passes.tensor.effects import vars_in
 from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened, held_places
 from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
-from pto_wsp.passes.tensor.planned import Fineness, TensorContext
+from pto_wsp.passes.tensor.planned import USUAL_SIZE, Fineness, TensorContext
 from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, candidates_of, check_tiles, smallest_tiles
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_entries import PlanEntry
@@ -162,7 +162,7 @@ def planned_extent(extent: Scalar, sizes: Mapping[str, int]) -> int:
         return sizes.get("", 256)
 
     def leaf(node: Scalar) -> int:
-        return sizes.get(node.name, 1024) if isinstance(node, SymbolRef) else 0      # a loop variable, in the first iteration
+        return sizes.get(node.name, USUAL_SIZE) if isinstance(node, SymbolRef) else 0      # a loop variable, in the first iteration
     return max(1, int(evaluate(extent, leaf)))
 
 

@@ -17,6 +17,7 @@ from pto_wsp.passes.tensor.groups import KernelGroup
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.values import dataclass
 
+USUAL_SIZE = 1024             # that a symbol is planned for
 _DEVICES = ("ascend_npu", "pto")
 _WITHOUT_PARTS = ("pto",)      # buffers have no addresses there
 
