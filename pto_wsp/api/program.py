@@ -617,7 +617,7 @@ class Program(InOneProcess, doors.Displayed):
         done = self._look()
         trace, stats, graph = done.trace, done.stats, done.graph
         bound = () if self._bound is None else self._bound.arrays
-        arrays = {slot.ref.id: array for slot, array in zip(self.plan.tensors, bound, strict=False)}
+        arrays = {slot.ref.id: array for slot, array in zip(self.plan.tensors, bound, strict=False) if not slot.fresh}
         cards = doors.late_module("pto_wsp.view.workload_cards")
         workload = cards.workload_card(self._compiled.workload, self.schedule, arrays, "")
         advice = () if done.advice is None else (done.advice.card,)

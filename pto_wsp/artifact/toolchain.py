@@ -137,7 +137,7 @@ def compile_library(toolchain: Toolchain, flags: Sequence[str], sources: Sequenc
     if done.returncode != 0:
         raise CompilerFailedError(f"the C compiler refused {what}",
                                   found=f"exit status {done.returncode} of {_command_text(toolchain.command)}",
-                                  notes=(message,), help=_keep_sources(folder))
+                                  notes=(message,) * bool(message), help=_keep_sources(folder))
     fault = library_fault(folder / output)
     if fault is not None:
         raise no_library(what, f"{output}: {fault}, and exit status 0 of {_command_text(toolchain.command)}", (message,) * bool(message))

@@ -273,3 +273,15 @@ def test_the_page_is_small_for_many_tasks(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     worst = [encoded(rng.integers(0, 1 << bits, 10 ** 5)) for bits in (3, 7, 31, 20, 20, 31, 4, 17)]
     assert sum(len(column["data"]) for column in worst) < 25 * 10 ** 5      # of 36 bytes a task; the rest is for edges and regions
+
+
+def test_a_report_of_scratch_that_bodies_make_has_its_shape(tmp_path: Path) -> None:
+    @workload
+    def through() -> None:
+        for b in P(3):
+            between = Tensor.empty((16, 64), F32, name="between")
+            scale[b, 0](X[b, 1], between)
+            scale[b, 1](between, Y[b, 1])
+
+    page = through().compile(target="interp").run().report(tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "<title>between[:, :] of [16, 64] f32: dim 0 ↓, dim 1 →</title>" in page
