@@ -237,4 +237,4 @@ def test_mutated_files_are_refused_or_load(folder: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*was built for")
 @pytest.mark.parametrize("part", range(2))
 def test_many_mutated_files_are_refused_or_load(folder: Path, part: int) -> None:
-    mutate_files(folder, range(100 + 80 * part, 180 + 80 * part))
+    mutate_files(folder, range(100 + 40 * part, 140 + 40 * part))

@@ -81,13 +81,13 @@ def all_cases(filled: FilledStore) -> list[tuple[str, str]]:
 def test_many_damages_to_all_entries(filled: FilledStore, tmp_path: Path) -> None:
     cases = all_cases(filled)
     assert len(filled.entries()) > 20 and len(cases) > 200
-    check(filled, cases[::3], tmp_path)
+    check(filled, cases[::6], tmp_path)
 
 
 @pytest.mark.slow
 def test_many_damages_to_what_is_built_again(filled: FilledStore, tmp_path: Path) -> None:
     cases = [(entry, name) for entry, name in all_cases(filled) if not entry.startswith("keys") and entry != "."]
-    check(filled, random.Random(7).sample(cases, 30), tmp_path, forgotten=True)
+    check(filled, random.Random(7).sample(cases, 15), tmp_path, forgotten=True)
 
 
 @pytest.mark.slow

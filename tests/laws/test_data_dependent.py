@@ -202,6 +202,6 @@ def check_records(program: Program, oracle: Program) -> None:
 
 @pytest.mark.slow
 @given(statements(3), st.tuples(*[st.integers(0, LARGEST - 1)] * N_CELLS))
-@settings(max_examples=4)
+@settings(max_examples=2)
 def test_what_tasks_compute_decides_the_same_in_deeper_nests(body: tuple[Statement, ...], start: tuple[int, ...]) -> None:
     check(body, start)

@@ -160,7 +160,7 @@ def settled(program: Program) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("n_times", [12, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_times", [12, 60])
 def test_the_next_run_is_right(config: str, n_times: int) -> None:
     draw = random.Random(n_times + sum(map(ord, config)))
     drawn = Drawn(draw)

@@ -105,7 +105,7 @@ def compare_faults(recipe: Recipe) -> None:
 
 @pytest.mark.slow
 @given(st.lists(recipes(max_steps=20), min_size=1, max_size=20))
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_many_generated_kernels_agree_to_the_bit(recipes: list[Recipe]) -> None:
     compare_generated(recipes)
 

@@ -86,7 +86,7 @@ def check(recipe: WorkloadRecipe) -> bool:
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_a_sanitized_run_finds_the_races_that_there_are_in_many(recipe: WorkloadRecipe) -> None:
     check(recipe)
 
@@ -165,7 +165,7 @@ def test_streams_order_a_sanitized_run(schedule: ScheduleRecipe) -> None:
 
 @pytest.mark.slow
 @given(workload_recipes(control=True), schedule_recipes())
-@settings(max_examples=7)
+@settings(max_examples=4)
 def test_a_sanitized_run_is_the_plain_program_under_many_schedules(recipe: WorkloadRecipe, schedule: ScheduleRecipe) -> None:
     check_is_the_plain_program(recipe, schedule)
 

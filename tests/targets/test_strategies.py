@@ -119,7 +119,7 @@ def test_each_pass_that_is_not_required_may_be_left_out_alone(target: str) -> No
 
 @pytest.mark.slow
 @given(recipes())
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 def test_drawn_kernels_compute_the_same_under_every_strategy(recipe: Recipe) -> None:
     calls = [(recipe.build(0), clipped(recipe, recipe.arrays()))]
     (expected,) = run("interp", calls)

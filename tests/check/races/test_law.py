@@ -74,9 +74,9 @@ def check_counts(counts: Counter[tuple[Verdict, bool]]) -> None:
 
 @pytest.mark.slow
 def test_orders_taken_away_are_missed_in_many_workloads() -> None:
-    assert check_mutants(range(5_000, 5_150)) >= 12
+    assert check_mutants(range(5_000, 5_075)) >= 6
 
 
 @pytest.mark.slow
 def test_hundreds_of_verdicts_are_those_of_brute_force() -> None:
-    check_counts(verdicts(range(1_000, 1_400)))
+    check_counts(verdicts(range(1_200, 1_400)))
