@@ -51,6 +51,7 @@ ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
     "trace/tensor/torch_functions.py": (frozenset({"argsort", "concat", "gather", "matmul", "pad", "relu", "reshape", "round", "silu",
                                                    "topk", "transpose", "where"}), "functions of torch"),
     "trace/tensor/value.py": (frozenset({"round"}), "Python's round"),
+    "run/failures.py": (frozenset({"gather"}), "a call in the user's line"),
     "tt/__init__.py": (frozenset({"cast", "topk"}), "functions of tt"),
 }
 
