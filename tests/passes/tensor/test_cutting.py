@@ -210,6 +210,27 @@ def test_what_shares_its_rows_shares_a_kernel() -> None:
     assert entry is not None and entry.value == ("mul", "rowmean", "add", "sqrt", "div", "normed")
 
 
+def test_rows_that_a_kernel_read_are_not_written_there_under_other_numbers() -> None:
+    f = FunctionBuilder("moved_up")
+    x = f.param("x", (40, 16), written=True)
+    f.put(x.then(part(0, 0, 39)), f.apply("exp", f.apply("mul", x.then(part(0, 1, 40)), 0.5), name="grown"))
+    function, arrays = f.function(), [draw(40, 16)]
+    made = cut(function, hand={"tiles": {"grown": {0: 4}}})
+    assert groups(made) == ("grown", "x")
+    check(function, arrays, made)
+
+
+def test_a_value_that_the_next_iteration_alone_reads_is_computed() -> None:
+    f = FunctionBuilder("one_behind")
+    x, out, last = f.param("x", (8, 16)), f.make("out", (8, 16)), f.make("last", (16,), 0.0)
+    with f.loop(8, name="j") as j:
+        f.put(out.then(Pick(0, j)), f.apply("mul", last, 2.0))
+        f.put(last, f.apply("exp", x.then(Pick(0, j))))
+    f.give(out)
+    function, arrays = f.function(), [draw(8, 16)]
+    check(function, arrays, cut(function))
+
+
 def test_a_loop_that_carries_state_is_a_loop_of_one_kernel() -> None:
     made = cut(attention()[0])
     assert groups(made) == ("out",) and loops(made) == ["h", "s_i", "[j]"]
