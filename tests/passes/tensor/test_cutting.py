@@ -220,6 +220,20 @@ def test_rows_that_a_kernel_read_are_not_written_there_under_other_numbers() -> 
     check(function, arrays, made)
 
 
+@pytest.mark.parametrize("n, together, one_kernel", [(80, False, True), (30, True, True), (31, True, False)])
+def test_a_kernel_has_the_values_that_live_together_in_the_cache(n: int, together: bool, one_kernel: bool) -> None:
+    f = FunctionBuilder("rows")
+    x = f.param("x", (f.symbol("t"), 1 << 14), DType.F64)      # a row has 128 KiB, a task's tiles 4 MiB
+    values = [f.apply("sub", x, f.apply("rowmax", x))]
+    for k in range(2, 2 + n):
+        values.append(f.apply("mul", values[0 if together else -1], 1.0 / k))
+    total = values.pop()
+    for value in values if together else ():
+        total = f.apply("maximum", total, value)
+    f.give(total)
+    assert (len(groups(cut(f.function()))) == 1) == one_kernel
+
+
 def test_a_value_that_the_next_iteration_alone_reads_is_computed() -> None:
     f = FunctionBuilder("one_behind")
     x, out, last = f.param("x", (8, 16)), f.make("out", (8, 16)), f.make("last", (16,), 0.0)
