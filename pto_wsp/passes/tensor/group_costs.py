@@ -17,17 +17,15 @@ from pto_wsp.ir.tensor_function import (
     ArrayStep,
     ArrayView,
     Extents,
-    Insert,
     Item,
     Make,
     Put,
-    Refold,
     Show,
     Statement,
     TileCut,
     limit_of,
 )
-from pto_wsp.ir.view import Cut, Permute, Pick
+from pto_wsp.ir.view import Cut
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
@@ -37,6 +35,7 @@ from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened, held_
 from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
 from pto_wsp.passes.tensor.planned import USUAL_SIZE, Fineness, TensorContext
 from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, candidates_of, check_tiles, smallest_tiles
+from pto_wsp.passes.tensor.view_steps import dims_of_array
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tiling_entries import PlanEntry
 from pto_wsp.values import dataclass
@@ -124,22 +123,7 @@ def _results_of(group: KernelGroup) -> list[tuple[Array, Sequence[Dim | None]]]:
 
 def _along_array(view: ArrayView, axes: Sequence[Dim | None]) -> Sequence[Dim | None]:
     """Return the axis of each dimension of an array, from the axes of a view of the array; None for dimensions the view lacks."""
-    if not view.steps:
-        return axes
-    dims: list[int | None] = list(range(view.array.rank))
-    for step in view.steps:
-        match step:
-            case Pick(dim):
-                del dims[dim]
-            case Insert(dim):
-                dims.insert(dim, None)
-            case Permute(order):
-                dims = [dims[k] for k in order]
-            case Refold(shape):
-                dims = [None] * len(shape)
-            case _:
-                pass
-    found = dict(zip(dims, axes, strict=True))
+    found = dict(zip(dims_of_array(view)[0], axes, strict=True))
     return [found.get(k) for k in range(view.array.rank)]
 
 

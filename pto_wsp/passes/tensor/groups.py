@@ -16,23 +16,20 @@ from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
     ArrayView,
-    Insert,
     Item,
     Make,
     Put,
-    Refold,
     Show,
     Statement,
-    TileCut,
     indices_in,
     limit_of,
 )
-from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import ROWS_OF, Axes, AxisRole, Crooked, Dim, statements_of
 from pto_wsp.passes.tensor.effects import is_move, vars_in
 from pto_wsp.passes.tensor.flatten import ExtentLimits
+from pto_wsp.passes.tensor.view_steps import dims_of_array
 from pto_wsp.schedule.tiling_entries import match_of
 from pto_wsp.values import dataclass
 
@@ -209,23 +206,7 @@ def _views_of(statements: Sequence[Statement], inside: frozenset[int]) -> Iterat
 
 def _takes_columns(view: ArrayView) -> bool:
     """Tell whether a view takes a part of the last axis of its array, or may do so: a reshape, which no group reads."""
-    dims = list(range(view.array.rank))
-    last = len(dims) - 1
-    for step in view.steps:
-        match step:
-            case Pick(dim) | Cut(dim) | TileCut(dim) if dims[dim] == last:
-                return True
-            case Pick(dim):
-                del dims[dim]
-            case Insert(dim):
-                dims.insert(dim, -1)
-            case Permute(order):
-                dims = [dims[k] for k in order]
-            case Refold():
-                return True
-            case _:
-                pass
-    return False
+    return view.array.rank - 1 in dims_of_array(view)[1]
 
 
 def _is_rows_of(statement: Statement) -> bool:

@@ -134,3 +134,25 @@ def _units(shape: Extents, wanted: Extents) -> tuple[ArrayStep, ...] | None:
     drops = [Pick(k, Const(0)) for k in reversed(range(len(shape))) if shape[k] == Const(1)]
     adds = [Insert(k) for k in range(len(wanted)) if wanted[k] == Const(1)]
     return *drops, *adds
+
+
+def dims_of_array(view: ArrayView) -> tuple[Sequence[int | None], frozenset[int | None]]:
+    """Return the dimension of the array that each dimension of a view is, None for none, and those of which the view may take a part."""
+    dims: list[int | None] = list(range(view.array.rank))
+    parts: set[int | None] = set()
+    for step in view.steps:
+        match step:
+            case Pick(dim):
+                parts.add(dims.pop(dim))
+            case Cut(dim) | TileCut(dim):
+                parts.add(dims[dim])
+            case Insert(dim):
+                dims.insert(dim, None)
+            case Permute(order):
+                dims = [dims[k] for k in order]
+            case Refold(shape):
+                parts.update(dims)
+                dims = [None] * len(shape)
+            case _:
+                pass
+    return dims, frozenset(parts)
