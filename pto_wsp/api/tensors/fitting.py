@@ -169,9 +169,10 @@ def _tiled(start: PlannedFunction, context: TensorContext, plan: TilePlan) -> Pl
 def _too_large(start: PlannedFunction, planned: PlannedFunction, context: TensorContext, name: str, problem: CapacityError) -> PtoError:
     """Return the error for a group whose smallest tiles, or tiles by hand, leave the device's instructions too little memory."""
     group = planned.groups.get(name)
-    if group is None or any(statement.elements for statement in group.statements):      # data decide what it computes
+    if group is None:
         return problem
-    alone = replace(start, function=_alone(start.function, name, group))
+    by_data = any(statement.elements for statement in group.statements)      # which decide what it computes: nothing runs it alone
+    alone = start if by_data else replace(start, function=_alone(start.function, name, group))
     names = axis_names(group)
     said = {axis: entry for axis in names if (entry := said_of(planned.plan, "tiles", name, group, axis)) is not None}
     whole = {names[axis]: extent for axis in group.whole if axis in names and (extent := limit_of(group.axes.extent(axis)) or 1) > 1}
@@ -179,14 +180,14 @@ def _too_large(start: PlannedFunction, planned: PlannedFunction, context: Tensor
     tiles = [f"{names[axis]}={entry.first}" for axis, entry in said.items()]
     memory, machine, needs = problem.memory, context.arch.name, f"needs {problem.needed_bytes:,} of {problem.limit_bytes:,} bytes"
     if by_hand:
-        largest = [f"{axis}={most:,}" for axis, entry in by_hand.items() if isinstance(entry.first, int)
+        largest = [f"{axis}={most:,}" for axis, entry in by_hand.items() if isinstance(entry.first, int) and not by_data
                    and (most := _largest(entry.first, partial(_with_entry, alone, entry), context))]
         fits = f"the largest that fits, with the others as they are: {', '.join(largest)}" if largest else f"tiles that fit {machine}"
         return PlanFitError(f"group `{name}`: these tiles do not fit", here(), expected=fits, notes=problem.notes,
                             found=f"{' '.join(tiles)} {needs} of {memory}", help="take a smaller extent, or let the compiler choose",
                             also=(("the group computes this", problem.span or here()),))
     axis, extent = max(whole.items(), key=lambda one: one[1], default=("", 0))
-    most = _largest(extent, partial(_with_extent, alone, extent), context)
+    most = None if by_data else _largest(extent, partial(_with_extent, alone, extent), context)
     return PlanFitError(f"group `{name}`: no tiles of it fit", problem.span, notes=problem.notes,
                         expected=f"`{axis}` of at most {most:,}" if most else f"tiles that fit {machine}",
                         found=f"{' '.join((*tiles, *([f'all {extent:,} of `{axis}`'] if axis else ())))} {needs} of {memory} of {machine}",
