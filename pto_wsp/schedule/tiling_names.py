@@ -82,7 +82,8 @@ def names_of(function: TensorFunction, tunables: Iterable[str] = ()) -> Function
 
 
 def _named(array: Array, *, given: bool) -> NamedValue:
-    axes = tuple(extent.name if isinstance(extent, SymbolRef) else str(k) for k, extent in enumerate(array.shape))
+    axes = tuple(extent.name if isinstance(extent, SymbolRef) and extent not in array.shape[:k] else str(k)
+                 for k, extent in enumerate(array.shape))
     return NamedValue(array.name, axes, tuple(map(_number, array.shape)), given)
 
 
@@ -251,7 +252,7 @@ def _check_extent(entry: PlanEntry, values: tuple[NamedValue, ...]) -> None:
     if entry.key not in ("tiles", "split") or not number.isdigit():
         return
     extents = [value.extents[int(number)] for value in meant if int(number) < len(value.extents)]
-    known = [extent for extent in extents if extent is not None]
+    known = [extent for extent in extents if extent is not None] if None not in extents else []
     asked = entry.value.values if isinstance(entry.value, Tunable) else (entry.value,)
     largest = max((one for one in asked if isinstance(one, int)), default=0)
     if known and largest > max(known):

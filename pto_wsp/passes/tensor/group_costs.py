@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -59,8 +59,13 @@ def fits(name: str, group: KernelGroup, plan: TilePlan, context: TensorContext) 
 
 @lru_cache(maxsize=64)
 def axis_names(group: KernelGroup) -> dict[Dim, str]:
-    """Return the names of a group's axes, as the plan's keys have them: symbols, and dimensions of what the group computes or writes."""
-    names = {axis: extent.name for axis in (*group.tiled, *group.whole) if isinstance(extent := group.axes.extent(axis), SymbolRef)}
+    """Return the names of a group's axes, as the plan's keys have them: symbols, and dimensions of what the group computes or writes.
+
+    Of axes with one symbol, as those of [t, t], the symbol names the first dimension.
+    """
+    extents = {axis: extent for axis in (*group.tiled, *group.whole) if isinstance(extent := group.axes.extent(axis), SymbolRef)}
+    counts = Counter(extents.values())
+    names = {axis: extent.name for axis, extent in extents.items() if counts[extent] == 1}
     results = _results_of(group)
     own = {str(k) for array, _ in results[:1] for k, extent in enumerate(array.shape) if extent != Const(1)}      # no other array's
     for n, (array, axes) in enumerate(results):
@@ -96,6 +101,7 @@ def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim |
 def _known_as(name: str, group: KernelGroup) -> Mapping[Dim | None, Sequence[tuple[str, str]]]:
     """Return what a plan may call each axis of a group, as (value, dimension), and under None the group: its values, without dimensions."""
     results = [] if name.endswith(FILL) else _results_of(group)      # a kernel that fills memory is not the one that computes it
+    names = axis_names(group)
     found: dict[Dim | None, list[tuple[str, str]]] = defaultdict(list)
     for array, axes in results:
         for k, axis in enumerate(axes):
@@ -105,7 +111,8 @@ def _known_as(name: str, group: KernelGroup) -> Mapping[Dim | None, Sequence[tup
             if view.array.id not in group.local:
                 for k, axis in enumerate(_along_array(view, group.axes.of_view(view))):
                     key = _read_key(view.array, k)
-                    found[axis] += [(name, key), *[(array.name, key) for array, _ in results]]
+                    if key not in names.values() or (axis is not None and names.get(axis) == key):      # else another axis is called so
+                        found[axis] += [(name, key), *[(array.name, key) for array, _ in results]]
     return {**found, None: [(array.name, "") for array, _ in results]}
 
 
@@ -129,7 +136,7 @@ def _along_array(view: ArrayView, axes: Sequence[Dim | None]) -> Sequence[Dim | 
 
 def _axis_key(array: Array, k: int) -> str:
     extent = array.shape[k]
-    return extent.name if isinstance(extent, SymbolRef) else str(k)
+    return extent.name if isinstance(extent, SymbolRef) and extent not in array.shape[:k] else str(k)
 
 
 def _read_key(array: Array, k: int) -> str:

@@ -368,3 +368,17 @@ def test_a_symbol_is_planned_for_a_promised_bound_that_is_smaller_than_the_usual
     assert longest.plan(arch="ascend_910b", sizes={"b": 12}).sizes == (("b", 12),)
     cycles = [sum(cost.cycles for cost in longest.plan(arch="ascend_910b", sizes=sizes).costs) for sizes in (None, {"b": size})]
     assert cycles[0] == cycles[1]
+
+
+def test_two_axes_of_one_symbol_have_an_entry_each() -> None:
+    """The symbol names the first dimension, the number of the dimension the second."""
+    def alike(x: Tensor["t", 64, F32]):
+        return np.exp(x @ x.T * .01)
+
+    made = jit(alike)
+    plan = made.plan(arch="ascend_910b")
+    assert {entry.axis for entry in plan.entries if entry.key == "tiles"} == {"t", "1"}
+    mine = plan.but(tiles={"out": {"t": 32, 1: 64}})
+    assert mine == plan.but(tiles={"out": {0: 32, -1: 64}}) and "Tile[32, 64, F32]" in made.lower(mine).source()
+    x = np.random.default_rng(5).random((77, 64), np.float32)
+    np.testing.assert_allclose(made.using(target="interp")(x, plan=mine), np.exp(x @ x.T * np.float32(.01)), rtol=1e-5)
