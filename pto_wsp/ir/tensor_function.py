@@ -417,12 +417,8 @@ def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:
             return ()
 
 
-def indices_in(scalars: Iterable[Scalar]) -> Iterator[tuple[Scalar, ...]]:
-    """Yield the indices of the elements that scalars read."""
-    return (element.index for element in _elements_in(scalars))
-
-
-def _elements_in(scalars: Iterable[Scalar]) -> Iterator[Element]:
+def elements_of(scalars: Iterable[Scalar]) -> Iterator[Element]:
+    """Yield the elements that scalars read."""
     rest: list[Scalar] = [one for one in scalars if type(one) not in _WITHOUT_ELEMENTS]
     while rest:
         node = rest.pop()

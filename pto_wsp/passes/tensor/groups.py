@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const
+from pto_wsp.ir.scalar import Const, Element
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
@@ -21,7 +21,7 @@ from pto_wsp.ir.tensor_function import (
     Put,
     Show,
     Statement,
-    indices_in,
+    elements_of,
     limit_of,
 )
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
@@ -216,19 +216,24 @@ def _is_rows_of(statement: Statement) -> bool:
 
 def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
     """Tell whether a loop or choice may be part of a kernel: it writes the kernel's own state, and reads no element by its own number."""
-    loops: set[object] = set()
-    for inner in flow.walk(item):
-        loops.update(flow.bound_vars(inner))
-    for inner in flow.walk(item):
-        scalars = [one for evaluation in flow.evaluations(inner) for one in evaluation.scalars]
-        if isinstance(inner, flow.Do):
-            statement = inner.leaf
-            if _is_rows_of(statement) or (isinstance(statement, Put) and statement.target.array.id not in inside):
-                return False
-            scalars.extend(statement.scalars)
-        if any(vars_in(index) & loops for index in indices_in(scalars)):
+    for statement in statements_of((item,)):
+        if _is_rows_of(statement) or (isinstance(statement, Put) and statement.target.array.id not in inside):
             return False
-    return True
+    return element_of_iteration(item) is None
+
+
+def element_of_iteration(item: Item) -> Element | None:
+    """Return an element that an item reads by the variable of a loop in the item, which kernels cannot; None if there is none."""
+    inner = list(flow.walk(item))
+    loops = {var for one in inner for var in flow.bound_vars(one)}
+    for one in inner:
+        scalars = [scalar for evaluation in flow.evaluations(one) for scalar in evaluation.scalars]
+        if isinstance(one, flow.Do):
+            scalars.extend(one.leaf.scalars)
+        for element in elements_of(scalars):
+            if vars_in(element.index) & loops:
+                return element
+    return None
 
 
 def _computed_again_along(axes: Axes, statement: Apply, tiled: Sequence[Dim], outputs: Sequence[Array], allowed: bool) -> set[Dim]:

@@ -44,7 +44,7 @@ from pto_wsp.passes.tensor.capacity import HOST_BYTES, smallest_fit
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, is_move, made_by, named_by, users_of, users_of_state
 from pto_wsp.passes.tensor.group_costs import FILL, fits, said_of
-from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, group_of
+from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, element_of_iteration, group_of
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.rows_one_by_one import with_rows_one_by_one
 from pto_wsp.passes.tensor.slice_tiles import with_tile_cuts
@@ -332,11 +332,25 @@ class _Partition:
         if not self._may_be_in_kernel(item):
             return None
         taken = self._taken_along(parts, waiting, items, position, done)
-        inside, reason = ("tasks", "its state cannot stay in one task") if taken is None else ("kernel", "its state fits into a task")
-        for one in (item, *(items[at] for at in sorted(taken or ()))):
+        if taken is None and isinstance(item, flow.Loop):
+            self.plan = self.plan.with_choice("loops", item.var.name, "", "tasks", self._why_tasks(item))
+        for one in () if taken is None else [items[at] for at in (position, *sorted(taken))]:
             if isinstance(one, flow.Loop):
-                self.plan = self.plan.with_choice("loops", one.var.name, "", inside, reason)
+                self.plan = self.plan.with_choice("loops", one.var.name, "", "kernel", "its state fits into a task")
         return taken or (taken if isinstance(item, flow.Loop) else None)
+
+    def _why_tasks(self, item: flow.Loop) -> str:
+        """Return why the iterations of a loop are tasks. Raises: J303 for a loop that the plan wants in a kernel."""
+        element = element_of_iteration(item)
+        reason = "its state cannot stay in one task"
+        if element is not None:
+            reason = f"a kernel cannot look up {print_scalar(element)} in each iteration"
+        said = self.plan.said("loops", item.var.name)
+        if said is not None and said.by_hand and said.value == "kernel":
+            raise PlanConflictError(f"the loop over `{said.name}` cannot be in a kernel", here(),
+                                    expected="a loop whose state is made, updated and read by statements that can share one task",
+                                    found=reason, also=(("the loop", item.span),), help="leave the entry out: the iterations are tasks")
+        return reason
 
     def _may_be_in_kernel(self, item: Item) -> bool:
         said = self.plan.said("loops", item.var.name) if isinstance(item, flow.Loop) else None
