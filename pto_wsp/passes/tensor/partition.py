@@ -339,7 +339,7 @@ class _Partition:
                 self.plan = self.plan.with_choice("loops", one.var.name, "", "kernel", "its state fits into a task")
         return taken or (taken if isinstance(item, flow.Loop) else None)
 
-    def _why_tasks(self, item: flow.Loop) -> str:
+    def _why_tasks(self, item: flow.Loop[Statement, object, object, object, object]) -> str:
         """Return why the iterations of a loop are tasks. Raises: J303 for a loop that the plan wants in a kernel."""
         element = element_of_iteration(item)
         reason = "its state cannot stay in one task"

@@ -87,8 +87,10 @@ def test_whole_axes_stand_in_the_order_of_their_appearance() -> None:
 
 def test_an_update_of_state_in_a_loop_of_tasks_is_one_kernel() -> None:
     """acc[:] = acc * fade + weight @ v[...]: the copy into the state is no kernel of its own, which would read memory again."""
-    groups = EXAMPLES["paged_attention"].function.plan(arch="ascend_910b").group_names
-    assert groups == ("qg", "acc.fill", "seen.fill", "top.fill", "top", "out")
+    plan = EXAMPLES["paged_attention"].function.plan(arch="ascend_910b")
+    assert plan.group_names == ("qg", "acc.fill", "seen.fill", "top.fill", "top", "out")
+    loop = plan.said("loops", "j")
+    assert loop is not None and (loop.value, loop.reason) == ("tasks", "a kernel cannot look up table[b, j] in each iteration")
 
 
 # Its scores are one row of at most 32, its sums one row of 64: tasks for parts of these would cost more than they compute.
