@@ -332,20 +332,20 @@ class _Partition:
         if not self._may_be_in_kernel(item):
             return None
         taken = self._taken_along(parts, waiting, items, position, done)
-        if taken is None and isinstance(item, flow.Loop):
-            self.plan = self.plan.with_choice("loops", item.var.name, "", "tasks", self._why_tasks(item, item.var.name))
-        for one in () if taken is None else [items[at] for at in (position, *sorted(taken))]:
+        for one in (item, *(items[at] for at in sorted(taken or ()))):
             if isinstance(one, flow.Loop):
-                self.plan = self.plan.with_choice("loops", one.var.name, "", "kernel", "its state fits into a task")
+                inside, reason = ("tasks", self._why_tasks(one)) if taken is None else ("kernel", "its state fits into a task")
+                self.plan = self.plan.with_choice("loops", one.var.name, "", inside, reason)
         return taken or (taken if isinstance(item, flow.Loop) else None)
 
-    def _why_tasks(self, item: Item, name: str) -> str:
-        """Return why the iterations of a loop, whose variable has this name, are tasks. Raises: J303 for a loop that the plan wants in a kernel."""
+    def _why_tasks(self, item: Item) -> str:
+        """Return why the iterations of a loop are tasks. Raises: J303 for a loop that the plan wants in a kernel."""
+        assert isinstance(item, flow.Loop)
         element = element_of_iteration(item)
         reason = "its state cannot stay in one task"
         if element is not None:
             reason = f"a kernel cannot look up {print_scalar(element)} in each iteration"
-        said = self.plan.said("loops", name)
+        said = self.plan.said("loops", item.var.name)
         if said is not None and said.by_hand and said.value == "kernel":
             raise PlanConflictError(f"the loop over `{said.name}` cannot be in a kernel", here(),
                                     expected="a loop whose state is made, updated and read by statements that can share one task",
