@@ -169,7 +169,9 @@ class Ranking:
         if len(self.choices) > 1 and (len(best.tiles) > 1 or self.refused is None):
             more = 100 * ((following := self.choices[1]).cycles - best.cycles) / max(1, best.cycles)
             change = f"{more:+.0f}%" if round(more) else "as much"
-            said.append(f"best of {self.n_fitting}; next {following.shown}: {change}")
+            idle = max(0, self.executors - following.n_tasks) if more < 0 else 0
+            said.append(f"best of {self.n_fitting}; next {following.shown}: {change}"
+                        f"{f' with {idle} of {self.executors} cores idle' if idle else ''}")
         return "; ".join(said) or "the only candidate"
 
 

@@ -201,6 +201,13 @@ def test_no_executor_idles_where_rows_suffice(extent: int, executors: int) -> No
         assert rank_tiles(*rows(extent), arch, executors=executors).chosen.n_tasks >= executors
 
 
+def test_a_cheaper_choice_that_leaves_cores_idle_says_so() -> None:
+    ranking = rank_tiles(*rows(77, 4096), ASCEND)
+    assert ranking.choices[1].cycles < ranking.chosen.cycles
+    assert f": -{100 - 100 * ranking.choices[1].cycles / ranking.chosen.cycles:.0f}% with" in ranking.reason
+    assert f"with {48 - ranking.choices[1].n_tasks} of 48 cores idle" in ranking.reason
+
+
 def test_a_task_smaller_than_its_submission_is_not_cut_for_it() -> None:
     assert rank_tiles(*rows(48, 8), ASCEND).chosen.n_tasks < 48
 
