@@ -124,6 +124,14 @@ def test_a_name_means_all_of_that_name_and_an_exact_one_wins(plan: TilePlan) -> 
     assert plan.said("tiles", "out#2", "1") is None, "what the compiler chose is of one group"
 
 
+def test_a_number_that_is_another_axis_of_a_later_value_is_refused() -> None:
+    names = FunctionNames((NamedValue("y", ("t", "1"), (None, 8)), NamedValue("y#2", ("0", "1"), (512, 8))), symbols=("t",))
+    with pytest.raises(PlanConflictError, match="axis 0 is `t` of `y` and `0` of `y#2`"):
+        checked_entries((PlanEntry("tiles", "y", "0", 8),), names)
+    for name, axis, spelled in (("y#2", "0", "0"), ("y", "t", "t"), ("y", "1", "1"), ("y", "-1", "1")):
+        assert checked_entries((PlanEntry("tiles", name, axis, 8),), names)[0].axis == spelled
+
+
 def test_an_entry_of_a_symbol_is_for_every_group(plan: TilePlan) -> None:
     mine = plan.but(tiles={"t": 32, "out": {"t": 64}})
     assert [mine.said("tiles", name, "t").value for name in ("normed", "out")] == [32, 64]
