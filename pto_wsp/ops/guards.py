@@ -30,7 +30,7 @@ class Guard:
     For a piece with (n_rows, n_cols) = `valid_of(stmt)` at that point, the guard holds if n_rows or n_cols is 0 (nothing moves), or if
     0 <= row, 0 <= col, row + n_rows <= the region's rows and col + n_cols <= its columns.
 
-    `counts`: the indices count up from a scalar, as those by which a function on tensors checks that an axis has elements.
+    `counts`: the indices take each column, counted from a scalar, as those by which a function on tensors checks that it has elements.
     """
 
     what: str
@@ -73,7 +73,9 @@ def _guard(stmt: Guarded, makers: Mapping[int, Compute]) -> Guard:
     if isinstance(stmt, Compute):
         axis = next(value for name, value in stmt.attrs if name == "axis")
         tile = next(o.type for o in stmt.operands if isinstance(o, Value))
-        return Guard(f"{stmt.op} along axis {axis} of {tile!r}", stmt, _counts(stmt.operands[1], makers), stmt.span)
+        index = stmt.operands[1]
+        every = axis == 1 and isinstance(index, Value) and index.type.cols == tile.cols      # fewer are a slice that starts at a scalar
+        return Guard(f"{stmt.op} along axis {axis} of {tile!r}", stmt, every and _counts(index, makers), stmt.span)
     verb = "load" if isinstance(stmt, Load) else "store"
     what = f"{verb} {stmt.param}[{print_scalar(stmt.row)}, {print_scalar(stmt.col)}]"
     return Guard(what, stmt, span=stmt.span)

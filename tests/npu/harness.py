@@ -105,7 +105,7 @@ def build(package: Package, target: Target) -> Built:
     headers, host_headers = text_of(*ours, *sorted((package.root / "include").rglob("*.h"))), text_of(*ours, *sorted(HOST.glob("*.h")))
     kernel_flags = (*WARNINGS, *SHARED, "-O0", family, f"-I{INCLUDE}", "-Wl,--no-as-needed")
     sources, entries = [kernel.source for kernel in package.kernels], ["kernel_entry"] * len(package.kernels)
-    if len(sources) > _FEW:
+    if len(sources) > _FEW and all(source.read_text().count('extern "C"') == 1 for source in sources):      # each its entry alone
         entries = [f"kernel_{number}" for number in range(len(sources))]
         sources = [_together(sources, entries)]
     jobs = [((source, core()), kernel_flags, headers, KERNEL) for source in sources]
