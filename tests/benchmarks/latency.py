@@ -66,7 +66,7 @@ decode_layer(**arrays)
 print(*(name for name in sys.modules if name.startswith("pto_wsp.") or name in ("cffi", "cffi.api", "_cffi_backend")))
 """
 LAYER_CALL = LAYER + """
-import importlib, time
+import gc, importlib, time
 for name in MODULES.split():
     importlib.import_module(name)
 from pto_wsp.run.native import Engine
@@ -75,6 +75,7 @@ def begin(*args):
     print((time.perf_counter() - called) * 1e3)
     run(*args)
 Engine.run = begin
+gc.collect()      # the objects of the imports, else anywhere
 called = time.perf_counter()
 decode_layer(**arrays)
 """
