@@ -107,8 +107,7 @@ def causal_attention(q, k, v, rows: int = Tunable(64, 32, 128), block: int = Tun
 
 @jit
 def ragged_attention(q: Tensor[4, "t", 64, F32], k: Tensor[4, "t", 64, F32], v: Tensor[4, "t", 64, F32],
-                     starts: Monotone[Tensor["b", I32]], rows: int = Tunable(64, 32, 128),
-                     block: int = Tunable(64, 32, 128)):
+                     starts: Monotone[Tensor["b", I32]], rows: int = Tunable(64, 32, 128), block: int = Tunable(64, 32, 128)):
     out = tt.empty(q.shape)
     for b, h in tt.each(starts.shape[0] - 1, q.shape[0]):
         mine = slice(starts[b], starts[b + 1])
