@@ -214,11 +214,11 @@ def _spelled(entry: PlanEntry, axis: str, values: tuple[NamedValue, ...], names:
     found = _dimension(axis, last)
     if found is None:
         raise _no_axis(entry, axis, last)
-    other = next((one for one in values if match_of(entry.name, one.name) >= 0 and _dimension(axis, one) not in (None, found)), None)
-    if other is not None and match_of(entry.name, last.name) >= 0:
+    differs = next((one for one in values if match_of(entry.name, one.name) >= 0 and _dimension(axis, one) not in (None, found)), None)
+    if differs is not None and match_of(entry.name, last.name) >= 0:
         raise PlanConflictError(f"{entry} is about two axes", here(), found=f"axis {axis} is `{found}` of `{last.name}` and "
-                                f"`{_dimension(axis, other)}` of `{other.name}`",
-                                help=f"name the later value, `{max(last.name, other.name)}`, or the axis by its symbol")
+                                f"`{_dimension(axis, differs)}` of `{differs.name}`",
+                                help=f"name the later value, `{max(last.name, differs.name)}`, or the axis by its symbol")
     return found
 
 
