@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import ClassVar, TypeAlias, assert_never, cast
 
@@ -570,6 +570,16 @@ def elements_in(scalars: Iterable[Scalar]) -> frozenset[int]:
         elif isinstance(node, Sum | AxisName):
             found |= elements_in(children(node))
     return found
+
+
+def elements_of(scalars: Iterable[Scalar]) -> Iterator[Element]:
+    """Yield the elements that scalars read."""
+    rest: list[Scalar] = [one for one in scalars if type(one) not in _WITHOUT_ELEMENTS]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, Element):
+            yield node
+        rest.extend([one for one in children(node) if type(one) not in _WITHOUT_ELEMENTS])
 
 
 _WITHOUT_ELEMENTS = frozenset({Const, Var, SymbolRef})

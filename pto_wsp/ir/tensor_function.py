@@ -16,7 +16,7 @@ table, rising, and their n + 1 starts; as a third result, where each place stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from math import inf
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.extents import simplified
 from pto_wsp.ir.intervals import Interval, interval
 from pto_wsp.ir.layout import Contract, TensorRef
-from pto_wsp.ir.scalar import Binary, Const, Element, Op, Scalar, SymbolRef, Var, ceil_div, children, elements_in, minimum, sub
+from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, SymbolRef, Var, ceil_div, elements_in, minimum, sub
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import Derived, dataclass
@@ -415,16 +415,3 @@ def step_scalars(step: ArrayStep) -> tuple[Scalar, ...]:
             return shape
         case _:
             return ()
-
-
-def elements_of(scalars: Iterable[Scalar]) -> Iterator[Element]:
-    """Yield the elements that scalars read."""
-    rest: list[Scalar] = [one for one in scalars if type(one) not in _WITHOUT_ELEMENTS]
-    while rest:
-        node = rest.pop()
-        if isinstance(node, Element):
-            yield node
-        rest.extend([one for one in children(node) if type(one) not in _WITHOUT_ELEMENTS])
-
-
-_WITHOUT_ELEMENTS = frozenset({Const, SymbolRef, Var})

@@ -46,7 +46,10 @@ def tile_bytes(group: KernelGroup, sizes: Mapping[Dim, int], bounds: Mapping[str
 
 
 def smallest_fit(group: KernelGroup, bounds: Mapping[str, int], limit: int) -> bool:
-    """Tell whether the smallest tiles have at most `limit` bytes: one position of an axis that is cut, eight of one that is walked."""
+    """Tell whether the smallest tiles of a group have at most `limit` bytes.
+
+    The smallest tiles have one position of each axis that is cut, and eight positions of the axis that is walked.
+    """
     sizes = dict.fromkeys(group.tiled, 1)
     if group.walked is not None:
         sizes[group.walked] = 8

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const, Element
+from pto_wsp.ir.scalar import Const, Element, elements_of
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
@@ -21,7 +21,6 @@ from pto_wsp.ir.tensor_function import (
     Put,
     Show,
     Statement,
-    elements_of,
     limit_of,
 )
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
