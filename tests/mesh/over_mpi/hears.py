@@ -16,6 +16,7 @@ from pto_wsp.source import here
 comm = MPI.COMM_WORLD
 peers = Peers(comm, 300, here())
 peers.exchange("both are here", "")
+comm.Barrier()          # else rank 0 may hear of the error with the word of the exchange
 if comm.rank == 1:
     peers.report(ValueError("rank 1 has no rows"))
     comm.Barrier()      # rank 1 leaves when the error has been heard
