@@ -14,6 +14,7 @@ from pto_wsp.errors.order import *
 from pto_wsp.errors.pto_error import InternalError as InternalError
 from pto_wsp.errors.pto_error import PtoError as PtoError
 from pto_wsp.errors.pto_error import SourcePosition as SourcePosition
+from pto_wsp.errors.pto_error import no_error_lost as no_error_lost
 from pto_wsp.errors.pto_error import raise_all as raise_all
 from pto_wsp.errors.pto_error import unreachable as unreachable
 from pto_wsp.errors.run import *

@@ -6,12 +6,17 @@ the user's, is an `InternalError`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from typing import ClassVar, NoReturn, Protocol
 
 from pto_wsp.doors import Displayed
 from pto_wsp.errors.traceback import notebook_lines, show_below
+from pto_wsp.source import is_internal
+
+_made_in_body: ContextVar[list[PtoError] | None] = ContextVar("pto_wsp_made_in_body", default=None)
 
 
 class SourcePosition(Protocol):
@@ -50,6 +55,9 @@ class PtoError(Exception, Displayed):
         self.notes = tuple(notes)
         self.others = tuple(others)
         self.also = tuple(also)
+        made = _made_in_body.get()
+        if made is not None:
+            made.append(self)
 
     def __str__(self) -> str:
         return "\n\n".join(error._one() for error in (self, *self.others))
@@ -84,6 +92,38 @@ def raise_all(errors: Sequence[PtoError]) -> None:
         raised = copy(errors[0])
         raised.others = (*raised.others, *errors[1:])
         raise raised
+
+
+@contextmanager
+def no_error_lost(body: str) -> Iterator[None]:
+    """Raise, behind the block that traces a body, the first error that user code in the block caught.
+
+    A traced body that catches an error goes on without the refused statement. An error that the package itself catches is no loss: the
+    traceback of an error starts at the frame that caught it.
+    """
+    outer = _made_in_body.get()
+    made: list[PtoError] = []
+    token = _made_in_body.set(made)
+    try:
+        try:
+            yield
+        except PtoError:
+            _raise_lost(body, made)
+            raise
+        _raise_lost(body, made)
+    finally:
+        _made_in_body.reset(token)
+        if outer is not None:
+            outer.extend(made)
+        made.clear()
+
+
+def _raise_lost(body: str, made: Sequence[PtoError]) -> None:
+    for error in made:
+        trace = error.__traceback__
+        if trace is not None and not is_internal(trace.tb_frame.f_code):
+            error.notes += (f"{body} catches this error: what comes behind it would run without the refused statement",)
+            raise error from None
 
 
 class InternalError(Exception):

@@ -25,6 +25,7 @@ from pto_wsp.errors import (
     KernelSignatureError,
     OutNeverStoredError,
     OwnBodyError,
+    no_error_lost,
     raise_all,
 )
 from pto_wsp.ir import kernel as k
@@ -275,7 +276,7 @@ class KernelDef:
             return self._checked_ir(self.ir, tensor_dtypes)
         trace = KernelTrace(self.name, self._names, instructions=self.instructions)
         declared, arguments = self.arguments(trace, constexprs, tensor_dtypes)
-        with activate(trace), python_print_traced():
+        with no_error_lost(f"kernel `{self.name}`"), activate(trace), python_print_traced():
             try:
                 result = self.function(*arguments)
             except RecursionError as problem:

@@ -24,6 +24,7 @@ from pto_wsp.errors import (
     TensorResultError,
     TensorTypeMismatchError,
     TensorWriteError,
+    no_error_lost,
 )
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
@@ -83,7 +84,7 @@ def trace_function(function: Callable[..., object], bound: BoundArguments) -> Tr
 
     span = definition_span(code)
     arguments = {name: _with_leaves(value, leaf) for name, value in bound.arguments.items()}
-    with trace.running(), watch_tensors(lambda: None, _refuse_tensor, lambda ref, dim: None):
+    with no_error_lost(f"`{function.__name__}`"), trace.running(), watch_tensors(lambda: None, _refuse_tensor, lambda ref, dim: None):
         try:
             returned = _called(function, arguments)
         except RecursionError as problem:

@@ -23,6 +23,7 @@ from pto_wsp.errors import (
     SymbolicControlError,
     ValueScopeError,
     WorkloadDepthError,
+    no_error_lost,
 )
 from pto_wsp.ir import flow, rewrite
 from pto_wsp.ir import scalar as s
@@ -361,7 +362,8 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
             trace.called_in = TraceScope(trace.scopes[0].items)
     token = _current.set(trace)
     try:
-        with mesh_of_trace() as trace.ranks, watch_tensors(trace.body_of_empty, trace.made_empty, trace.read_extent):
+        with (no_error_lost(f"workload `{name}`"), mesh_of_trace() as trace.ranks,
+              watch_tensors(trace.body_of_empty, trace.made_empty, trace.read_extent)):
             body()
         workload = trace.finish()
     except LoopVariableError as problem:
