@@ -24,6 +24,8 @@ static size_t pack_bytes(int64_t word, int64_t m, int64_t k)
     return (size_t)((width * words + (k > 256 || m > 512 ? 2 : 1) * least(m, 512) * ((words + 15) / 16 * 16 + 16)) * word);
 }
 
+static int64_t c_offset;     /* elements before c, behind the start of a line of cache */
+
 /* Operands end where their memory ends, so that a sanitizer sees a read too far. `gap`: elements behind each row. */
 #define PRODUCT_CASE(t, T, S, LOW, MADE, OF)                                                                         \
     static void product_##t(int64_t m, int64_t n, int64_t k, int flags, int64_t gap)                                 \
@@ -36,7 +38,9 @@ static size_t pack_bytes(int64_t word, int64_t m, int64_t k)
         const int turn = flags & PTO_MATMUL_TURN;                                                                    \
         const size_t bytes = pack_bytes(sizeof(S), turn ? n : m, k);                                   \
         T *a = malloc(a_size * sizeof(T)), *b = malloc(b_size * sizeof(T));                                          \
-        S *c = malloc(c_size * sizeof(S)), *want = malloc(c_size * sizeof(S));                                       \
+        void *lines = NULL;                                                                                          \
+        CHECK(posix_memalign(&lines, 64, (size_t)(c_offset + (int64_t)c_size) * sizeof(S)) == 0);                    \
+        S *c = (S *)lines + c_offset, *want = malloc(c_size * sizeof(S));                                            \
         char *pack = aligned_alloc(64, bytes);                                                                       \
         memset(pack, 0xff, bytes);                                                                                   \
         for (size_t i = 0; i < a_size; ++i)                                                                          \
@@ -58,7 +62,7 @@ static size_t pack_bytes(int64_t word, int64_t m, int64_t k)
             printf("    " #t " m %d n %d k %d flags %d gap %d\n", (int)m, (int)n, (int)k, flags, (int)gap);          \
             CHECK(!"the product");                                                                                   \
         }                                                                                                            \
-        free(a), free(b), free(c), free(want), free(pack);                                                           \
+        free(a), free(b), free(lines), free(want), free(pack);                                                           \
     }
 
 /* whole numbers: every order of the sums gives the same */
@@ -106,6 +110,18 @@ static void products_around_panels_and_steps(void)
     product_f32(530, 100, 600, PTO_MATMUL_ACCUMULATE, 1024 - 600);   /* chunks of packed rows, an odd number of steps */
 }
 
+/* panels begin where a vector of c does, and the last holds the columns of both ends */
+static void products_into_any_place_of_a_line(void)
+{
+    for (c_offset = 0; c_offset < 16; ++c_offset) {
+        product_f32(40, 64, 300, 0, 1024 - 64);
+        product_f32(40, 64, 300, PTO_MATMUL_ACCUMULATE, 1024 - 64);
+        all_dtypes(30, 96, 520, (int)pick(0, 7), 1024 - 96);
+        all_dtypes(13, 32, pick(1, 70), (int)pick(0, 7), 1024 - 32);
+    }
+    c_offset = 0;
+}
+
 /* blocks of rows share what is left, and up to one block reads b where it lies, however far apart its rows are */
 static void products_of_every_count_of_rows(void)
 {
@@ -142,11 +158,12 @@ static void products_of_a_few_rows_or_columns(void)
 /* rows that are not there: as products with rows of zeros */
 static void products_of_short_operands(void)
 {
-    enum { M = 40, N = 70, K = 300 };
-    static float a[M * K], b[K * N], c[M * N], want[M * N];
+    enum { M = 40, N = 96, K = 300, STEP = 512 };     /* rows of b lie so far apart that panels are packed */
+    static float a[M * K], b[K * STEP], c_memory[M * N + 16] __attribute__((aligned(64))), want[M * N] __attribute__((aligned(64)));
     static int8_t bytes_a[M * K], bytes_b[N * K];
     static int32_t sums[M * N], want_sums[M * N];
     static char pack[1 << 18] __attribute__((aligned(64)));
+    float *const c = c_memory + 5;                     /* no vector begins here */
     const int64_t counts[] = {-1, 0, 1, 2, 12, 13, 39, 40, 41};
     for (size_t n = 0; n < sizeof counts / sizeof *counts; ++n) {
         for (int64_t i = 0; i < M * K; ++i) {
@@ -154,15 +171,17 @@ static void products_of_short_operands(void)
             a[i] = bytes_a[i] / 16;
         }
         for (int64_t i = 0; i < N * K; ++i)
-            bytes_b[i] = (int8_t)pick(-128, 127), b[i] = bytes_b[i] / 16;
+            bytes_b[i] = (int8_t)pick(-128, 127);
+        for (int64_t i = 0; i < K * STEP; ++i)
+            b[i] = (float)pick(-8, 8);
         b[5] = 1.0f / 0.0f;                        /* 0 times infinity is no number, in the rows that are not there too */
-        pto_matmul_f32(want, N, a, K, b, N, M, N, K, 0, pack);
+        pto_matmul_f32(want, N, a, K, b, STEP, M, N, K, 0, pack);
         pto_matmul_i8(want_sums, N, bytes_a, K, bytes_b, K, M, N, K, PTO_MATMUL_TRANSPOSE_B, pack);
         for (int64_t i = (counts[n] < 0 ? 0 : counts[n]) * K; i < M * K; ++i)
             a[i] = 7, bytes_a[i] = 7;
-        memset(c, 0xff, sizeof c);
+        memset(c_memory, 0xff, sizeof c_memory);
         memset(sums, 0xff, sizeof sums);
-        pto_matmul_short_f32(c, N, a, K, b, N, counts[n], M, N, K, 0, pack);
+        pto_matmul_short_f32(c, N, a, K, b, STEP, counts[n], M, N, K, 0, pack);
         pto_matmul_short_i8(sums, N, bytes_a, K, bytes_b, K, counts[n], M, N, K, PTO_MATMUL_TRANSPOSE_B, pack);
         for (int64_t i = 0; i < M * N; ++i)
             CHECK(c[i] == want[i] || (c[i] != c[i] && want[i] != want[i]));
@@ -197,8 +216,8 @@ static void extremes_of_i8(void)
 int main(void)
 {
     const check_test tests[] = {TEST(small_products_of_every_size), TEST(products_around_panels_and_steps),
-                                TEST(products_of_every_count_of_rows), TEST(products_of_a_few_rows_or_columns),
-                                TEST(products_of_a_few_rows_in_place),
+                                TEST(products_of_every_count_of_rows), TEST(products_into_any_place_of_a_line),
+                                TEST(products_of_a_few_rows_or_columns), TEST(products_of_a_few_rows_in_place),
                                 TEST(products_of_short_operands), TEST(nothing_to_sum_leaves_zero_or_what_was),
                                 TEST(extremes_of_i8)};
     return RUN_TESTS(tests);

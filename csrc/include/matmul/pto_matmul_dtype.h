@@ -41,19 +41,35 @@ PTO_MATMUL_INLINE int PTO_MM(panels_in_place)(int64_t k_step, int64_t col_step, 
     return PTO_MM_IN_PLACE && col_step == 1 && (h <= PTO_MATMUL_ROWS || !PTO_MM(far_apart)(k_step));
 }
 
-/* Part of a panel that is not whole, or goes to columns that are not neighbours. */
-PTO_MATMUL_FUNCTION void PTO_MM(edge)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
-                         int64_t ldb, int64_t m, int64_t n, int64_t words, const PTO_MM_SUM *start, int add)
+/* Columns of c before its first whole vector. Panels begin behind them, so that no vector lies in two lines of cache, which blocks would
+   wait for; the last panel holds what is left on both sides. */
+PTO_MATMUL_INLINE int64_t PTO_MM(before_vector)(const PTO_MM_SUM *c, int64_t c_row, int64_t c_col, int64_t b_col, int64_t n)
+{
+    const int64_t lanes = PTO_VECTOR_BYTES / (int64_t)sizeof *c, behind = (int64_t)((uintptr_t)c % PTO_VECTOR_BYTES / sizeof *c);
+    return c_col == 1 && b_col == 1 && behind && c_row % lanes == 0 && n % PTO_MM_WIDTH == 0 ? lanes - behind : 0;
+}
+
+/* to[m][n] = sums[m][n], or += */
+PTO_MATMUL_FUNCTION void PTO_MM(keep)(PTO_MM_SUM *to, int64_t row, int64_t col, const PTO_MM_SUM *sums, int64_t m, int64_t n, int add)
+{
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t x = 0; x < n; ++x) {
+            PTO_MM_SUM *const at = to + i * row + x * col;
+            *at = add ? *at + sums[i * PTO_MM_WIDTH + x] : sums[i * PTO_MM_WIDTH + x];
+        }
+}
+
+/* Part of a panel that is not whole, or goes to columns that are not neighbours: n columns at c, then n_first at `first`. */
+PTO_MATMUL_FUNCTION void PTO_MM(edge)(PTO_MM_SUM *c, PTO_MM_SUM *first, int64_t c_row, int64_t c_col, const PTO_MM_WORD *a, int64_t lda,
+                                      const PTO_MM_WORD *b, int64_t ldb, int64_t m, int64_t n, int64_t n_first, int64_t words,
+                                      const PTO_MM_SUM *start, int add)
 {
     for (int64_t r = 0; r < m; r += PTO_MATMUL_ROWS) {
         PTO_MM_SUM sums[PTO_MATMUL_ROWS * PTO_MM_WIDTH] __attribute__((aligned(PTO_VECTOR_BYTES)));
         const int64_t h = PTO_MM_LEAST(m - r, PTO_MATMUL_ROWS);
         PTO_MM(panel)(sums, PTO_MM_WIDTH, a + r * lda, lda, b, ldb, h, words, start, 0, 0);
-        for (int64_t i = 0; i < h; ++i)
-            for (int64_t x = 0; x < n; ++x) {
-                PTO_MM_SUM *to = c + (r + i) * c_row + x * c_col;
-                *to = add ? *to + sums[i * PTO_MM_WIDTH + x] : sums[i * PTO_MM_WIDTH + x];
-            }
+        PTO_MM(keep)(c + r * c_row, c_row, c_col, sums, h, n, add);
+        PTO_MM(keep)(first + r * c_row, c_row, c_col, sums + n, h, n_first, add);
     }
 }
 
@@ -66,24 +82,29 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
 {
     const int64_t words = PTO_MM_WORDS(depth), n_blocks = (h + PTO_MATMUL_ROWS - 1) / PTO_MATMUL_ROWS;
     const int64_t in_place = PTO_MM(panels_in_place)(b_k, b_col, h) ? n / PTO_MM_WIDTH * PTO_MM_WIDTH : 0;   /* columns */
-#ifdef PTO_MM_CAREFUL
+#ifndef PTO_MM_CAREFUL
+    const int64_t before = in_place > 0 ? 0 : PTO_MM(before_vector)(c, c_row, c_col, b_col, n);
+#else
+    const int64_t before = 0;
     uint32_t top = 0;
     for (int64_t r = 0; r < h; ++r) {
         const uint32_t of_row = PTO_MM(top)(left + r * left_step, words);
         top = of_row > top ? of_row : top;
     }
 #endif
-    for (int64_t j = 0; j < n; j += PTO_MM_WIDTH) {
+    for (int64_t j = before; j < n; j += PTO_MM_WIDTH) {
         const int64_t width = PTO_MM_LEAST(n - j, PTO_MM_WIDTH), step = j < in_place ? b_k : PTO_MM_WIDTH;
+        const int64_t n_first = before > 0 && width < PTO_MM_WIDTH ? before : 0;
         const PTO_MM_WORD *panel = (const PTO_MM_WORD *)b + j;
         if (j >= in_place) {
             PTO_MM(pack_panel)(packed, b + j * b_col, b_k, b_col, width, depth);
+            PTO_MM(pack_across)(packed + width, PTO_MM_WIDTH, b, b_k, n_first, depth);
             panel = packed;
         }
-        const int64_t next = j + width < n ? j + width : 0;   /* or the first of the next step of k */
-        if ((next > 0 || next_depth > 0) && (next >= in_place || PTO_MM(far_apart)(b_k)))
-            PTO_MM(next_panel)(ahead, b + next * b_col + (next > 0 ? 0 : depth * b_k), b_k, b_col, PTO_MM_LEAST(n - next, PTO_MM_WIDTH),
-                               next > 0 ? depth : next_depth, n_blocks);
+        const int64_t next = j + width < n ? j + width : before;   /* or the first of the next step of k */
+        if ((next > j || next_depth > 0) && (next >= in_place || PTO_MM(far_apart)(b_k)))
+            PTO_MM(next_panel)(ahead, b + next * b_col + (next > j ? 0 : depth * b_k), b_k, b_col, PTO_MM_LEAST(n - next, PTO_MM_WIDTH),
+                               next > j ? depth : next_depth, n_blocks);
         PTO_MM_SUM *to = c + j * c_col;
 #ifdef PTO_MM_BIAS_LEFT
         PTO_MM_SUM start[PTO_MM_WIDTH] __attribute__((aligned(PTO_VECTOR_BYTES)));
@@ -102,9 +123,9 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
         if (width == PTO_MM_WIDTH && c_col == 1)
             PTO_MM(panel)(to, c_row, left, left_step, panel, step, h, words, start, add, ahead);
         else
-            PTO_MM(edge)(to, c_row, c_col, left, left_step, panel, step, h, width, words, start, add);
+            PTO_MM(edge)(to, c, c_row, c_col, left, left_step, panel, step, h, width, n_first, words, start, add);
         if (zeros)
-            PTO_MM(edge)(to + h * c_row, c_row, c_col, zeros, 0, panel, step, 1, width, words, start, add);
+            PTO_MM(edge)(to + h * c_row, c + h * c_row, c_row, c_col, zeros, 0, panel, step, 1, width, n_first, words, start, add);
     }
 }
 

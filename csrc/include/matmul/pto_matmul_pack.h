@@ -172,11 +172,11 @@ PTO_MATMUL_FUNCTION int64_t PTO_MM(look_ahead)(PTO_MM(ahead) *ahead, const PTO_M
         if (row_bytes <= 64 && rows <= 2 * words)
             lists[n_lists++] = pto_fetch_pairs(at, step_bytes, 2 * step_bytes, rows, words);
         else if (row_bytes > 64 && row_bytes <= 128 && rows <= words)
-            lists[n_lists++] = pto_fetch_pairs(at, 64, step_bytes, 2 * rows, words);
+            lists[n_lists++] = pto_fetch_pairs(at + 63, 64, step_bytes, 2 * rows, words);
         else
             pto_fetch(at, step_bytes, rows, row_bytes);
     }
     if (ldc * (int64_t)sizeof *c >= 2048)   /* rows of c that no prefetcher finds */
-        lists[n_lists++] = pto_fetch_pairs(c, 64, ldc * (int64_t)sizeof *c, 2 * h, words);
+        lists[n_lists++] = pto_fetch_pairs(c + PTO_MM_LANES - 1, 64, ldc * (int64_t)sizeof *c, 2 * h, words);
     return n_lists;
 }
