@@ -47,11 +47,11 @@ def unchanged(schedule: Schedule) -> Schedule:
 
 
 def loop_names(plan: TaskPlan) -> tuple[str, ...]:
-    """Return the names of the loops that enclose every task, which a key may use."""
+    """Return the names of the loops that enclose every task, which a key may use; the position of a sparse column is no such name."""
     names_by_task = [{var.name for var in task.loops} for task in submits(plan)]
     common = set.intersection(*names_by_task) if names_by_task else set()
     first = submits(plan)[0].loops if names_by_task else ()
-    return tuple(dict.fromkeys(var.name for var in first if var.name in common))
+    return tuple(dict.fromkeys(var.name for var in first if var.name in common and var.name.isidentifier()))
 
 
 def worker_counts(arch: Arch) -> tuple[int, ...]:

@@ -175,7 +175,7 @@ def _fitting(slot: TensorSlot, given: object, advice: str) -> Array | PtoError:
         return ArrayBindingError(f"{name} is bound to an array whose strides are not whole elements", found=str(array.strides))
     if not array.flags.aligned:
         return ArrayBindingError(f"{name} is bound to an array whose elements do not lie at multiples of their size",
-                                 found=f"address {layout_of(array)[0]}", help="array.copy() makes a copy that fits")
+                                 found=f"address {layout_of(array)[0][0]}", help="array.copy() makes a copy that fits")
     unit = array.ndim == 0 or array.shape[-1] == 1 or array.size == 0 or array.strides[-1] == array.itemsize
     if ref.layout.unit_inner and not unit:
         return ArrayBindingError(f"{name} is bound to an array whose last dimension is strided", expected="neighbours side by side",

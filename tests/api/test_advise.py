@@ -10,6 +10,7 @@ import pytest
 
 import pto_wsp
 from pto_wsp import (
+    Dense,
     DispatchPolicy,
     DType,
     In,
@@ -21,12 +22,14 @@ from pto_wsp import (
     PtoError,
     ReadyPolicy,
     Ring,
+    Sparse,
     StartPolicy,
     TaskWindow,
     Tensor,
     Tile,
     TimingPolicy,
     Workload,
+    auto_schedule,
     consume,
     kernel,
     produce,
@@ -187,3 +190,16 @@ def test_keys_and_windows_are_written_as_they_are_meant() -> None:
     w = rows(2, 1)
     for change in changes_of(base, w.compile(target="interp").plan, builtin_arch("ascend_910b")):
         assert pasted(w.under(base), code_of(base, (change,))).schedule == changed(base, (change,))
+
+
+def test_advice_and_search_know_the_column_of_a_sparse_row_and_not_its_position() -> None:
+    routing = Sparse(Dense[3](), np.array([0, 1, 1, 3]), np.array([4, 0, 5]))
+    a, c = (Tensor(np.zeros((6, 8), np.float32)) for _ in range(2))
+
+    @workload
+    def main() -> None:
+        for _, e in P(routing):
+            move[e](a[e.position], c[e.position])
+
+    advice = main().dispatch(DispatchPolicy.round_robin(1)).compile(target="interp").run().advise(600)
+    assert min(one.cycles for one in advice) == auto_schedule(main(), budget=20).cycles == 16      # three tasks of 16, side by side
