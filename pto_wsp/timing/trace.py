@@ -225,6 +225,11 @@ class Trace(Displayed):
         return Spans(task[order], executor, start, end, self.kernel[task[order]])
 
     @property
+    def n_ran(self) -> int:
+        """The number of tasks that have times."""
+        return len(self)
+
+    @property
     def unit(self) -> str:
         """The unit of times."""
         return "cycles"
@@ -242,7 +247,7 @@ class Trace(Displayed):
     def __repr__(self) -> str:
         used = len(np.unique(self.spans.executor))
         places = f"{used} of {counted(self.n_executors, self.place)}"
-        return f"{type(self).__name__}({counted(len(self), 'task')} on {places}, {self.total_cycles} {self.unit})"
+        return f"{type(self).__name__}({counted(self.n_ran, 'task')} on {places}, {self.total_cycles} {self.unit})"
 
     def to_perfetto(self, path: str | Path) -> Path:
         """Write the trace as Chrome JSON for ui.perfetto.dev and return the path.
@@ -301,10 +306,22 @@ class WallTrace(Trace):
     """A trace of wall time: start and end in ns since the first task began; threads take the place of executors.
 
     `timeline` and `to_perfetto` accept it. `ready` equals `start`, because the clock is not read before. `recording_ns`: the cost of two
-    clock reads and a write per task, measured at the start of the same run.
+    clock reads and a write per task, measured at the start of the same run. Over MPI, tasks of other ranks and
+    copies between ranks have executor -1 and no time.
     """
 
     recording_ns: float = 0.0
+
+    @property
+    def spans(self) -> Spans:
+        """The spans in which threads were busy: one for each task that this process ran."""
+        ran = np.flatnonzero(self.executor >= 0)
+        return Spans(ran, self.executor[ran], self.start[ran], self.end[ran], self.kernel[ran])
+
+    @property
+    def n_ran(self) -> int:
+        """The number of tasks that this process ran."""
+        return int((self.executor >= 0).sum())
 
     @property
     def unit(self) -> str:
@@ -333,7 +350,7 @@ class WallTrace(Trace):
     @property
     def tasks_run(self) -> tuple[int, ...]:
         """By thread: the number of tasks run."""
-        return tuple(np.bincount(self.executor, minlength=self.n_executors).tolist())
+        return tuple(np.bincount(self.spans.executor, minlength=self.n_executors).tolist())
 
     @property
     def recording_share(self) -> float:
@@ -343,7 +360,7 @@ class WallTrace(Trace):
     def __str__(self) -> str:
         tasks = self.tasks_run
         used = sum(count > 0 for count in tasks)
-        lines = [f"{counted(len(self), 'task')} on {used} of {counted(len(tasks), 'thread')} "
+        lines = [f"{counted(self.n_ran, 'task')} on {used} of {counted(len(tasks), 'thread')} "
                  f"in {_time(self.total_ns)}", f"{'thread':<10}{'busy':>18}{'tasks':>12}"]
         lines += [f"{thread:>4}{_time(busy):>18}{busy / max(1, self.total_ns):>6.0%}{count:>12}"
                   for thread, (busy, count) in enumerate(zip(self.busy_ns, tasks, strict=True)) if count or len(tasks) <= _MOST_IDLE]
@@ -352,6 +369,7 @@ class WallTrace(Trace):
         return "\n".join([*lines, f"recording took about {self.recording_ns:.0f} ns a task, {self.recording_share:.1%} of the run"])
 
 
+_LAST_NS = (1 << 63) - 1
 _MOST_IDLE = 8      # with more threads, idle ones are only counted
 
 
@@ -365,8 +383,9 @@ def _time(ns: int) -> str:
 
 def wall_trace_of(plan: TaskPlan, columns: RecordColumns, times: WallTimes, threads: int) -> WallTrace:
     """Return the wall-clock trace of a complete run. `threads`: the number of threads available."""
-    origin = int(times.start.min()) if len(times.start) else 0
-    start, end = times.start - origin, times.end - origin
+    ran = times.thread >= 0
+    origin = int(times.start.min(where=ran, initial=_LAST_NS)) if ran.any() else 0
+    start, end = (np.where(ran, given - origin, 0) for given in (times.start, times.end))
     return WallTrace(start, end, start, times.thread.astype(np.int64), columns.task_kernel, tuple(use.kernel.name for use in plan.kernels),
                      RecordNames(plan, columns), threads, int(end.max()) if len(end) else 0, (Home(0, 0),) * threads, 1.0,
                      recording_ns=times.row_ns)

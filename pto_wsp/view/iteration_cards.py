@@ -112,6 +112,7 @@ def run_grids(trace: Trace, regions: Regions | None = None) -> tuple[Any, ...]:
     if not isinstance(trace.names, RecordNames) or not len(trace):
         return ()
     looked_at, each = _sampled(len(trace))
+    looked_at = looked_at[trace.executor[looked_at] >= 0]
     sites = trace.names.site_numbers()[looked_at]
     cycles = np.bincount(sites, (trace.end[looked_at] - trace.start[looked_at]).astype(np.float64))
     order = [site for site in np.argsort(-cycles, kind="stable").tolist() if cycles[site] > 0][:_MOST_SITES]

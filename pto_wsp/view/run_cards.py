@@ -35,7 +35,7 @@ def trace_card(trace: Trace) -> Card:
     parts.extend(run_grids(trace))
     waits = _longest_waits(trace)
     parts += [waits] if waits is not None else []
-    return Card(title="Trace", subtitle=f"{len(trace):,} tasks on {used} of {trace.n_executors} {trace.place}s",
+    return Card(title="Trace", subtitle=f"{trace.n_ran:,} tasks on {used} of {trace.n_executors} {trace.place}s",
                 sentence=_trace_sentence(trace), parts=tuple(parts),
                 foot="trace.columns() gives the tasks as arrays, trace.to_perfetto(path) a file for ui.perfetto.dev")
 

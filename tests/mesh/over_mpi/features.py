@@ -29,6 +29,7 @@ from pto_wsp import (
     kernel,
     pto,
     relayout,
+    timeline,
     workload,
 )
 from pto_wsp.errors import RunBoundsError
@@ -211,7 +212,10 @@ def prints_and_clocks() -> None:
 
     program = said().compile(mesh=mesh, comm=comm, wall_trace=True, check_finite=True).run()
     assert np.array_equal(np.asarray(B)[rank], given[rank] + 1)
-    assert len(program.wall_trace.start) == p
+    wall = program.wall_trace           # of p tasks, of which this rank ran its own
+    assert len(wall) == p and wall.n_ran == sum(wall.tasks_run) == 1 and wall.spans.task.tolist() == [rank]
+    assert 0 == wall.start[rank] < wall.end[rank] == wall.total_ns == sum(wall.busy_ns)
+    assert str(wall).startswith("1 task on 1 of ") and "1 tasks on 1 of" in wall.card.subtitle and "100% busy" in str(timeline(wall))
 
 
 def verified() -> None:
