@@ -24,8 +24,8 @@ from pto_wsp.ops.spec import Convert, Elementwise, Expand, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import Dim
 from pto_wsp.passes.tensor.group_costs import COPY, DescribedGroup, axis_names, group_costs, planned_extent, said_of
-from pto_wsp.passes.tensor.groups import KernelGroup
-from pto_wsp.passes.tensor.partition import bounds_of_symbols, group_facts, groups_of
+from pto_wsp.passes.tensor.groups import KernelGroup, groups_of
+from pto_wsp.passes.tensor.partition import bounds_of_symbols, group_facts
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.steps import product_steps, steps_to_try
 from pto_wsp.passes.tensor.tile_costs import Ranking, TileChoice, fit_error, rank_tiles

@@ -30,8 +30,8 @@ from pto_wsp.passes.tensor.axes import ARANGE, RANDOM, TAKE, AxisRole, Dim
 from pto_wsp.passes.tensor.carried import carried_ops
 from pto_wsp.passes.tensor.effects import fresh_ids
 from pto_wsp.passes.tensor.group_costs import axis_names, said_of
-from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk
-from pto_wsp.passes.tensor.partition import group_facts, groups_of
+from pto_wsp.passes.tensor.groups import KernelGroup, bound_of, can_walk, groups_of
+from pto_wsp.passes.tensor.partition import group_facts
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.steps import steps_of
 from pto_wsp.schedule.tiling import TilePlan

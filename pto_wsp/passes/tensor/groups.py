@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from operator import is_
 
+from pto_wsp.errors import InternalError, UnboundedAxisError
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const, Element, elements_of
+from pto_wsp.ir.scalar import Const, Element, SymbolRef, elements_of, print_scalar
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
     ArrayView,
+    Body,
     Item,
     Make,
     Put,
@@ -25,8 +28,8 @@ from pto_wsp.ir.tensor_function import (
 )
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import ROWS_OF, Axes, AxisRole, Crooked, Dim, statements_of
-from pto_wsp.passes.tensor.effects import is_move, vars_in
+from pto_wsp.passes.tensor.axes import ROWS_OF, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
+from pto_wsp.passes.tensor.effects import group_name, is_move, made_by, vars_in
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.view_steps import dims_of_array
 from pto_wsp.schedule.tiling_entries import match_of
@@ -138,10 +141,78 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
     return KernelGroup(tuple(items), axes, inside, outputs, tiled, whole, walked, statements, _Found(own, shown, puts, shared))
 
 
+def groups_of(body: Body, facts: GroupFacts, known: Mapping[str, KernelGroup],
+              ) -> Iterator[tuple[str, KernelGroup | None, tuple[Item, ...]]]:
+    """Yield the runs of a body as `_runs_of`, each with its group; None for what is no group's.
+
+    `known`: groups by name, each taken for a run of the very same items.
+    """
+    for name, items in _runs_of(body, facts.users):
+        group = known.get(name)
+        if name and (group is None or len(group.items) != len(items) or not all(map(is_, group.items, items))):
+            group = group_of(items, facts)
+            assert group is not None, name
+        yield name, group, items
+
+
+def _runs_of(body: Body, users: Mapping[int, frozenset[int]]) -> list[tuple[str, tuple[Item, ...]]]:
+    """Return the items of a body in runs: (group, its items with the `Make`s of its own state); ("", item) for an item of no group.
+
+    `users`: see `effects.users_of`.
+    """
+    runs: list[tuple[str, list[Item]]] = []
+    makes: list[Item] = []
+    for item in (*body.items, None):
+        name = "" if item is None else group_name(item)
+        if item is not None and made_by(item) is not None:
+            makes.append(item)
+            continue
+        same = bool(name) and bool(runs) and runs[-1][0] == name
+        if not same:
+            runs.append((name, []))
+        for made in makes:
+            if name:
+                runs[-1][1].append(made)
+            else:
+                runs.insert(len(runs) - 1, ("", [made]))
+        if item is not None:
+            runs[-1][1].append(item)
+        makes = []
+    return [one for name, found in runs if found for one in _without_shared(name, found, users)]
+
+
+def _without_shared(name: str, items: list[Item], users: Mapping[int, frozenset[int]]) -> list[tuple[str, tuple[Item, ...]]]:
+    """Return the run of a group, behind the `Make`s of state that others use, too."""
+    if not name:
+        return [(name, tuple(items))]
+    own = {id(statement) for statement in statements_of(items)}
+    shared = [item for item in items if (made := made_by(item)) is not None and not users.get(made.id, _NOBODY) <= own]
+    return [*(("", (item,)) for item in shared), (name, tuple(item for item in items if item not in shared))]
+
+
 def bound_of(axes: Axes, axis: Dim, bounds: Mapping[str, int]) -> int | None:
     """Return the largest number that an axis may be; None where nothing says so."""
     extent = axes.extent(axis)
     return int(extent.value) if isinstance(extent, Const) else ExtentLimits(bounds).of(extent)
+
+
+def unbounded_axis(item: Item, bounds: Mapping[str, int]) -> UnboundedAxisError:
+    """Return the error of a statement that no kernel can compute: an axis that must be whole has no bound."""
+    assert isinstance(item, flow.Do)
+    statement = item.leaf
+    axes = Axes((statement,), frozenset(defined_by((item,))))
+    views = [*statement.reads, *(ArrayView(array) for array in statement.defines)]
+    for view in views:
+        for axis, extent in zip(axes.of_view(view), view.shape, strict=True):
+            if axis is not None and axes.roles(axis) and bound_of(axes, axis, bounds) is None:
+                name = print_scalar(extent)
+                done = f"`{statement.op}`" if isinstance(statement, Apply) else "this"
+                return UnboundedAxisError(
+                    f"{done} needs the whole of an axis at once, and nothing bounds the axis", statement.span,
+                    expected="an extent that is a number, or a symbol with a bound", found=f"{name}, of `{view.array.name}`",
+                    help=f"tt.assume({name} <= 4096), checked at each call" if isinstance(extent, SymbolRef)
+                    else "cut the axis into blocks of a known size, x[j:j + 128]")
+    raise InternalError(f"no kernel can compute {statement}")
 
 
 def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:

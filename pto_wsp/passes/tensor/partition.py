@@ -11,13 +11,11 @@ loop is one of tasks, and its body is divided by itself. The plan's `groups` and
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from operator import is_
 
-from pto_wsp.errors import InternalError, PlanConflictError, PlanNameError, UnboundedAxisError
+from pto_wsp.errors import InternalError, PlanConflictError
 from pto_wsp.ir import flow
 from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.names import Names
@@ -39,19 +37,19 @@ from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.again import again_in, computed_again
-from pto_wsp.passes.tensor.axes import Axes, Dim, defined_by, statements_of
+from pto_wsp.passes.tensor.axes import Dim, statements_of
 from pto_wsp.passes.tensor.capacity import HOST_BYTES, smallest_fit
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
-from pto_wsp.passes.tensor.effects import Effects, effects_of, group_name, is_move, made_by, named_by, users_of, users_of_state
+from pto_wsp.passes.tensor.effects import Effects, effects_of, is_move, made_by, users_of, users_of_state
 from pto_wsp.passes.tensor.group_costs import FILL, fits, said_of
-from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, bound_of, element_of_iteration, group_of
+from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, element_of_iteration, group_of, unbounded_axis
+from pto_wsp.passes.tensor.named_groups import NamedGroups, check_followed, group_divided, groups_in
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.rows_one_by_one import with_rows_one_by_one
 from pto_wsp.passes.tensor.slice_tiles import with_tile_cuts
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
-from pto_wsp.wording import nearest
 
 
 def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
@@ -61,11 +59,11 @@ def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFuncti
     function = replace(function, body=with_tile_cuts(flow.rewrite_leaves(function.body, _with_two_views)))
     work = _Partition(function, planned.plan, context)
     body = work.divided(function.body)
-    saved = _chosen_groups(planned.plan)
+    saved = groups_in(planned.plan, by_hand=False)
     if saved and not again_in(planned.plan) and not saved.items() <= work.made.items():     # chosen otherwise when the plan was saved
         work = _Partition(function, planned.plan, context, follow=True)
         body = work.divided(function.body)
-        _check_followed(saved, work.made, function)
+        check_followed(saved, work.made, function)
     work.check_asked()
     if again_in(planned.plan):
         function = replace(function, body=computed_again(replace(function, body=body), planned.plan))
@@ -133,17 +131,12 @@ class _Partition:
         self._facts = GroupFacts(self._users, self._bounds, again_in(plan), not context.has_parts)
         self._names = Names()
         self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside
-        self._asked = {} if marked else _asked_groups(plan)      # else statements have their groups
-        self._followed = _chosen_groups(plan) if follow else {}
+        # statements that are marked have their groups
+        self._named = NamedGroups(function, {} if marked else groups_in(plan, by_hand=True),
+                                  groups_in(plan, by_hand=False) if follow else {})
         self._by_hand = replace(plan, entries=tuple(entry for entry in plan.entries if entry.by_hand))
         self._kernels: dict[str, list[tuple[str, Sequence[Item]]]] = {}      # of each group by hand: names and items
         self._apart: dict[str, Sequence[Item]] = {}      # of the body at hand: statements that could not join their group at once
-        self._n_puts: Counter[int] = Counter()
-        self._turns: dict[int, int] = {}      # of writes, by Python id: how many earlier ones write the same array
-        for one in statements_of(function.body.items):
-            if isinstance(one, Put):
-                self._turns[id(one)] = self._n_puts[one.target.array.id]
-                self._n_puts[one.target.array.id] += 1
 
     def divided(self, body: Body) -> Body:
         """Return a body with groups; those of the bodies inside included."""
@@ -179,7 +172,7 @@ class _Partition:
             self._stand_alone(parts, unused)
         for asked, apart in self._apart.items():
             if sum(part.asked == asked for part in parts) > 1:      # what came later did not join them either
-                self._refuse_group(asked, apart)
+                raise group_divided(asked, apart)
         self._apart = outside
         return replace(body, items=tuple(item for part in parts for item in self._marked(part)))
 
@@ -190,12 +183,12 @@ class _Partition:
         have a kernel for each call.
         """
         for asked, kernels in self._kernels.items():
-            listed = [{value for value in self._asked[asked] if any(value in (one, one.partition("#")[0]) for one in self.made[name])}
+            listed = [{value for value in self._named.asked[asked] if any(value in (one, one.partition("#")[0]) for one in self.made[name])}
                       for name, _ in kernels]
             if set().union(*listed) not in listed:
                 first, last = (list(self.made).index(name) for name, _ in (kernels[0], kernels[-1]))
                 between = [value for values in list(self.made.values())[first + 1:last] for value in values]
-                self._refuse_group(asked, kernels[-1][1], f"name {', '.join(between[:8])} as well, which stand between, or ")
+                raise group_divided(asked, kernels[-1][1], f"name {', '.join(between[:8])} as well, which stand between, or ")
 
     def _choose_algorithm(self, item: Item) -> None:
         """Write into the plan by which algorithm a collective moves, where the plan says nothing."""
@@ -240,7 +233,7 @@ class _Partition:
         makes = [made for made in makes if made not in memory]      # a result is memory, whatever kernel writes it
         for made in memory:
             parts.insert(0, _Cluster([waiting.pop(_id_of(made))], effects_of(made), None))
-        asked = next((name for item in items if (name := self._asked_name(item))), "")
+        asked = next((name for item in items if (name := self._named.name_of(item))), "")
         for joined in _producers(parts, effects, asked):
             together = [part for index, part in enumerate(parts) if index in joined]
             both = [*(one for part in together for one in part.items), *makes, *items]
@@ -268,7 +261,7 @@ class _Partition:
             makes = []
             group = group_of(items, self._facts)
             if group is None:
-                group = self._refuse(items[0])
+                raise unbounded_axis(items[0], self._bounds)
         if group is None:
             return False
         for made in makes:
@@ -374,7 +367,7 @@ class _Partition:
         if not all(map(self._may_be_in_kernel, loops)):
             return None
         if brought or not written or isinstance(items[position], flow.Choice):      # for the sake of a loop, and in its group
-            asked = {self._asked_name(one) for one in members} - {self._asked_name(one) for one in loops}
+            asked = {self._named.name_of(one) for one in members} - {self._named.name_of(one) for one in loops}
             if not loops or asked - {""} or not self._has_small_parts(state, members):
                 return None
         own = {id(statement) for statement in statements_of(members)} | {
@@ -398,57 +391,6 @@ class _Partition:
         most = _WHOLE if self._context.has_parts else 0
         return all(prod(limit_of(extent) or 1 << 30 for extent in array.shape) <= most for array in parted)
 
-    def _refuse_group(self, name: str, items: Sequence[Item], instead: str = "") -> None:
-        """Raise the error of a group by hand whose statements cannot share a kernel. `instead`: what may help before the usual help."""
-        statement = next(statements_of(items))
-        value = statement.results[0].name if isinstance(statement, Apply) else "this write"
-        raise PlanConflictError(f"the group `{name}` cannot compute `{value}` as well", statement.span,
-                                expected="values that a task can compute from tiles of the same rows and columns",
-                                found="a sum over an axis that the others are cut along, a part of a value, a read behind a write, or a "
-                                "kernel that must run between them",
-                                help=f"{instead}give the value a group of its own")
-
-    def _refuse(self, item: Item) -> KernelGroup:
-        """Raise the error of a statement that no kernel can compute: an axis that must be whole has no bound."""
-        assert isinstance(item, flow.Do)
-        statement = item.leaf
-        axes = Axes((statement,), frozenset(defined_by((item,))))
-        views = [*statement.reads, *(ArrayView(array) for array in statement.defines)]
-        for view in views:
-            for axis, extent in zip(axes.of_view(view), view.shape, strict=True):
-                if axis is not None and axes.roles(axis) and bound_of(axes, axis, self._bounds) is None:
-                    name = print_scalar(extent)
-                    done = f"`{statement.op}`" if isinstance(statement, Apply) else "this"
-                    raise UnboundedAxisError(
-                        f"{done} needs the whole of an axis at once, and nothing bounds the axis", statement.span,
-                        expected="an extent that is a number, or a symbol with a bound", found=f"{name}, of `{view.array.name}`",
-                        help=f"tt.assume({name} <= 4096), checked at each call" if isinstance(extent, SymbolRef)
-                        else "cut the axis into blocks of a known size, x[j:j + 128]")
-        raise InternalError(f"no kernel can compute {statement}")
-
-    def _asked_name(self, item: Item) -> str:
-        for statement in statements_of((item,)):
-            name = self._asked_by_name(statement)
-            if name or (not isinstance(statement, Make) and statement.group):
-                return name or getattr(statement, "group", "")
-        return ""
-
-    def _asked_by_name(self, statement: Statement) -> str:
-        """Return the group that names what a statement makes: `x#2` by its whole name, else by `x`, which is every value of that name."""
-        if not self._asked and not self._followed:
-            return ""
-        names = [array.name for array in named_by(statement)]
-        followed = [group for group, values in self._followed.items() if any(name in values for name in names)]
-        if isinstance(statement, Put) and len(followed) > 1:      # a kernel for each write, in the order of the writes
-            return followed[self._turns[id(statement)]] if len(followed) == self._n_puts[statement.target.array.id] else ""
-        if followed:
-            return followed[0]
-        for wanted in (names, [name.partition("#")[0] for name in names]):
-            for group, values in self._asked.items():
-                if any(name in values for name in wanted):
-                    return group
-        return ""
-
     def _marked(self, part: _Cluster) -> list[Item]:
         if part.group is None:
             return part.items
@@ -459,10 +401,11 @@ class _Partition:
         last = (written or values or [f"{shown[-1]}.print"])[-1]
         name = self._names.take(part.asked or last.removesuffix(".copy"))       # a result's copy is known by the value
         puts = [one.target.array for one in statements if isinstance(one, Put) and one.target.array.id not in part.group.local]
-        alone = [array.name for array in dict.fromkeys(puts) if puts.count(array) == self._n_puts[array.id] and array.name not in values]
+        alone = [array.name for array in dict.fromkeys(puts)
+                 if puts.count(array) == self._named.n_writes(array) and array.name not in values]
         fills = part.asked.endswith(FILL)      # of memory that another kernel writes under the same name
         self.made[name] = (name,) if fills else tuple((*values, *alone) or (last,))
-        if part.asked in self._asked:
+        if part.asked in self._named.asked:
             self._kernels.setdefault(part.asked, []).append((name, part.items))
         self.plan = self.plan.with_choice("groups", name, "", self.made[name], self._context.fineness_of(statements).reason)
         items = [_with_group(item, name) for item in part.items]
@@ -522,37 +465,6 @@ _SHORT = 128          # elements of a row that one task computes for the sake of
 _WHOLE = 1 << 14      # elements along axes that may be whole in a task for the sake of one kernel fewer
 
 
-def _asked_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
-    """Return the groups by hand."""
-    return {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
-            if entry.key == "groups" and entry.by_hand and isinstance(entry.value, tuple)}
-
-
-def _chosen_groups(plan: TilePlan) -> Mapping[str, tuple[str, ...]]:
-    """Return the groups that this pass chose before: those of a plan that was saved, or that is used again."""
-    return {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
-            if entry.key == "groups" and not entry.by_hand and isinstance(entry.value, tuple)}
-
-
-def _check_followed(saved: Mapping[str, tuple[str, ...]], made: Mapping[str, tuple[str, ...]], function: TensorFunction) -> None:
-    """Check that a function is divided as a plan says that was saved.
-
-    Raises: J302 for a group or a value that the function does not have any more, J303 for values that cannot share a kernel any more.
-    """
-    known = [array.name for statement in statements_of(function.body.items) for array in named_by(statement)]
-    for name, values in saved.items():
-        lost = next((value for value in values if value not in known and value not in made), None)
-        if lost is not None:
-            near = nearest(lost, known)
-            raise PlanNameError(f"the plan's group `{name}` matches nothing: the function computes no `{lost}`", here(),
-                                expected=f"one of {', '.join(dict.fromkeys(known))}",
-                                help=(f"did you mean {near}? " if near else "") + "f.plan(...) plans the function as it is now")
-        if made.get(name) != values:
-            raise PlanConflictError(f"the function is not divided as the plan's group `{name}` says", here(), expected=", ".join(values),
-                                    found=f"{', '.join(made[name])}" if name in made else f"kernels {', '.join(made)}",
-                                    help="f.plan(...) plans the function as it is now")
-
-
 def _may_stand_first(item: Item) -> bool:
     """Tell whether memory can be made at the beginning of its body: no kernel fills it, and its extents wait for nothing."""
     assert isinstance(item, flow.Do) and isinstance(item.leaf, Make)
@@ -581,52 +493,3 @@ def _with_group(item: Item, name: str) -> Item:
         return replace(inside, items=tuple(map(mark, inside.items)))
 
     return mark(item)
-
-
-def groups_of(body: Body, facts: GroupFacts, known: Mapping[str, KernelGroup],
-              ) -> Iterator[tuple[str, KernelGroup | None, tuple[Item, ...]]]:
-    """Yield the runs of a body as `runs_of`, each with its group; None for what is no group's.
-
-    `known`: groups by name, each taken for a run of the very same items.
-    """
-    for name, items in runs_of(body, facts.users):
-        group = known.get(name)
-        if name and (group is None or len(group.items) != len(items) or not all(map(is_, group.items, items))):
-            group = group_of(items, facts)
-            assert group is not None, name
-        yield name, group, items
-
-
-def runs_of(body: Body, users: Mapping[int, frozenset[int]]) -> list[tuple[str, tuple[Item, ...]]]:
-    """Return the items of a body in runs: (group, its items with the `Make`s of its own state); ("", item) for an item of no group.
-
-    `users`: see `effects.users_of`.
-    """
-    runs: list[tuple[str, list[Item]]] = []
-    makes: list[Item] = []
-    for item in (*body.items, None):
-        name = "" if item is None else group_name(item)
-        if item is not None and made_by(item) is not None:
-            makes.append(item)
-            continue
-        same = bool(name) and bool(runs) and runs[-1][0] == name
-        if not same:
-            runs.append((name, []))
-        for made in makes:
-            if name:
-                runs[-1][1].append(made)
-            else:
-                runs.insert(len(runs) - 1, ("", [made]))
-        if item is not None:
-            runs[-1][1].append(item)
-        makes = []
-    return [one for name, found in runs if found for one in _without_shared(name, found, users)]
-
-
-def _without_shared(name: str, items: list[Item], users: Mapping[int, frozenset[int]]) -> list[tuple[str, tuple[Item, ...]]]:
-    """Return the run of a group, behind the `Make`s of state that others use, too."""
-    if not name:
-        return [(name, tuple(items))]
-    own = {id(statement) for statement in statements_of(items)}
-    shared = [item for item in items if made_by(item) is not None and not users.get(_id_of(item), frozenset()) <= own]
-    return [*(("", (item,)) for item in shared), (name, tuple(item for item in items if item not in shared))]
