@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 
-from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.extents import same, simplified
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var, add, ceil_div, maximum, minimum, mul, sub
 from pto_wsp.ir.tensor_function import ArrayView, Flip, Insert, Refold, TileCut, limit_of, most_of, span_of
@@ -91,21 +90,6 @@ class ExtentLimits:
             raise NoTile("an axis is whole in a task, and nothing says how long it can be",
                          "promise a bound, tt.assume(n <= 4096), or let tasks cut the axis")
         return max(limit, 1)
-
-
-def held_places(table: ArrayView, limits: ExtentLimits) -> tuple[int, ...]:
-    """Return the most positions along each axis of a table whose numbers, places and ranks on-chip buffers hold for sure; () otherwise."""
-    most = tuple([limits.of(extent) for extent in table.shape])
-    if None in most:
-        return ()
-    held = tuple([max(1, extent) for extent in most if extent is not None])
-    *rows, cols = held
-    lines = rows[0] * -(-cols * table.dtype.nbytes // _LINE) if rows else cols      # a row fills whole lines
-    return held if lines * _LINE + 2 * prod(held) * DType.I32.nbytes <= _ROUTING_BYTES else ()
-
-
-_LINE = 32                   # bytes
-_ROUTING_BYTES = 1 << 16     # of the memory for tiles, on every arch
 
 
 # -- what a view takes of its array ------------------------------------------------------------------------------------

@@ -30,8 +30,9 @@ from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.whole import Movement
 from pto_wsp.passes.tensor.axes import ROWS_OF, AxisRole, Dim
+from pto_wsp.passes.tensor.counting_sort import held_places, sort_counts
 from pto_wsp.passes.tensor.effects import vars_in
-from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened, held_places
+from pto_wsp.passes.tensor.flatten import ExtentLimits, NoTile, flattened
 from pto_wsp.passes.tensor.groups import KernelGroup, can_walk
 from pto_wsp.passes.tensor.planned import USUAL_SIZE, Fineness, TensorContext
 from pto_wsp.passes.tensor.tile_costs import CutValue, TileAxis, TileOp, candidates_of, check_tiles, smallest_tiles
@@ -337,11 +338,8 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
         accesses = 1 if on_chip else n_places * n if context.makes_package else n_places
         ops.append(TileOp(statement.op, tuple(each[1:]), tuple(each[:1]), times * accesses))
         ops.append(TileOp(COPY, (value_of(starts),), (), times * (n + 1)))
-        # operations for each place and each number, on all counts and on a single one, as `kernel_text` prints them; where every place
-        # is an access of memory, they overlap but for those of one place a row
-        wide, narrow = (4, 9 + len(kept)) if kept else (2, 4)
-        n_rounds, n_numbers = (n_places, n) if on_chip else (planned_extent(table.shape[0], context.sizes) * (len(table.shape) > 1), 0)
-        for width, count in ((n, n_rounds * wide + 2 * n_numbers), (1, n_rounds * narrow + 5 * n_numbers)):
+        n_rows = planned_extent(table.shape[0], context.sizes)
+        for width, count in sort_counts(table, n, len(kept), n_rows, n_places, on_chip):
             if count:
                 part = CutValue(f"{order.name}.counts.{width}", DType.I32, (width,))
                 values[part.name] = part

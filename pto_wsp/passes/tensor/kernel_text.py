@@ -40,6 +40,7 @@ from pto_wsp.ir.tensor_function import (
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entries import cast, index
 from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE
+from pto_wsp.passes.tensor.counting_sort import SortedTable, held_places, sort_lines
 from pto_wsp.passes.tensor.flatten import (
     ExtentLimits,
     Flat,
@@ -47,7 +48,6 @@ from pto_wsp.passes.tensor.flatten import (
     NoTile,
     ValueDim,
     flattened,
-    held_places,
     row_places,
     usual,
     varies_with,
@@ -580,7 +580,7 @@ class _KernelPrinter:
         self.line(f"pto.{name}({param.name}, {column.text}, {text}, cols={n_columns}{valid})")
 
     def _rows_of(self, statement: Apply) -> None:
-        """Print a counting sort: how many places each number has, where its places start, then the places in order, with ranks."""
+        """Print the counting sort of a table, see `counting_sort`."""
         (table,) = statement.operands
         assert isinstance(table, ArrayView)
         n = int(dict(statement.attrs)["n"])
@@ -593,82 +593,13 @@ class _KernelPrinter:
         for written in targets:
             if written is not None:
                 written.writes = True
-        order, starts, ranks = targets[0], targets[1], targets[2:]
-
-        def stores(target: PrintedParam | None, value: str, place: str) -> tuple[str, ...]:
-            return () if target is None else (f"pto.store({target.name}, {value}, ({place}, 0))",)
-
-        small = self.dtype(DType.I32)
-        rows, cols = (("1" if rank == 1 else self.scalar(table.shape[0])), self.scalar(table.shape[-1]))
-        row, col = self.name("row"), self.name("col")
-        where = f"{col}, 0" if rank == 1 else f"{row}, {col}"
-        number = col if rank == 1 else f"{row} * {cols} + {col}"
-        first = self.name("first")
-
-        def lines(*texts: str) -> None:
-            for text in texts:
-                self.line(text)
-
-        def each(*inside: str) -> None:
-            depth = self._depth
-            for name, stop in (((row, rows),) if rank == 2 else ()) + ((col, cols),):
-                self.line(f"for {name} in pto.range({stop}):")
-                self._depth += 1
-            lines(*inside)
-            self._depth = depth
-
-        chosen, at = self.name("chosen"), self.name("at")
-        if self._outside.has_fixed_parts:      # the numbers one after the other, so that no buffer has a part for each
-            self.line(f"{first} = pto.alloc((1, 1), {small}, init=0)")
-            lines(*stores(starts, first, "0"), f"for {at} in pto.range({n}):")
-            self._depth += 1
-            stored = (*stores(order, f"pto.full((1, 1), {number}, {small})", f"pto.item({first}, 0, 0)"),
-                      *(line for one in ranks for line in stores(one, first, number)))
-            each(f"{chosen} = pto.item({source.name}, {where})", f"with pto.when({chosen} == {at}):",
-                 *(f"    {line}" for line in stored), f"    {first}[:] = {first} + 1")
-            lines(*stores(starts, first, f"{at} + 1"))
-            self._depth -= 1
-            return
-        held = held_places(table, self.limits)
-        n_places, read, valid = prod(held), source.name, ""
-        if held:        # element by element, every access of memory would wait
-            n_rows, valid = table.shape[0], "" if all(isinstance(extent, Const) for extent in table.shape) else ", valid=({}, {})"
-            read = self.name("table")
-            short = valid.format(self.scalar(n_rows), "None" if rank == 1 else cols)
-            self.line(f"{read} = pto.load({source.name}, (0, 0), shape=({held[0]}, {held[1] if rank == 2 else 1}){short})")
-            valid = valid.format(self.scalar(product(table.shape)), "None")
-        count = self.name("count")
-        one = f"{count}[:, {chosen}:{chosen} + 1]"
-        self.line(f"{count} = pto.alloc((1, {n}), {small}, init=0)")
-        each(f"{chosen} = pto.item({read}, {where})", f"{one} = {one} + 1")
-        self.line(f"{first} = pto.alloc((1, 1), {small}, init=0)")
-        lines(*stores(starts, first, "0"), f"for {at} in pto.range({n}):")
-        self._depth += 1
-        behind = self.name("behind")
-        self.line(f"{behind} = {first} + {count}[:, {at}:{at} + 1]")
-        self.line(f"{count}[:, {at}:{at} + 1] = {first}")
-        self.line(f"{first}[:] = {behind}")
-        lines(*stores(starts, first, f"{at} + 1"))
-        self._depth -= 1
-        if order is None and not any(ranks):
-            return
-        taken, place = self.name("of"), self.name("place")
-        one = f"{count}[:, {taken}:{taken} + 1]"
-        kept: dict[str, str] = {}      # by the name of a parameter, the buffer that is stored to it at the end
-        if held:
-            kept = {target.name: self.name("places") for target in (order, *ranks) if target is not None}
-            lines(*(f"{buffer} = pto.alloc((1, {n_places}), {small}, init=0)" for buffer in kept.values()))
-
-        def puts(target: PrintedParam | None, value: str, at: str) -> tuple[str, ...]:
-            if target is None or not held:
-                return stores(target, value, at)
-            return (f"{kept[target.name]}[:, {at}:{at} + 1] = {value}",)
-
-        each(f"{taken} = pto.item({read}, {where})", f"{place} = pto.item({count}, 0, {taken})",
-             *puts(order, f"pto.full((1, 1), {number}, {small})", place),
-             *(line for rank in ranks for line in puts(rank, f"{count}[:, {taken}:{taken} + 1]", number)), f"{one} = {one} + 1")
-        lines(*(f"pto.store({name}, pto.reshape({buffer}, ({n_places}, 1)), (0, 0){valid})" if valid else
-                f"pto.store({name}, pto.reshape({buffer}, ({n_places}, 1)))" for name, buffer in kept.items()))
+        order, starts, *ranks = [None if target is None else target.name for target in targets]
+        held = () if self._outside.has_fixed_parts else held_places(table, self.limits)
+        shape = tuple(map(self.scalar, table.shape))
+        size = self.scalar(product(table.shape)) if held and not all(isinstance(extent, Const) for extent in table.shape) else ""
+        sorted_table = SortedTable(source.name, n, shape, held, size, order, starts, tuple(ranks))
+        for text in sort_lines(sorted_table, self._outside.has_fixed_parts, self.dtype(DType.I32), self.name):
+            self.line(text)
 
     def _target_of(self, array: Array) -> ArrayView | None:
         """Return the memory that a result of the run is stored to, in place of a value; the statement that stores it is done then.
