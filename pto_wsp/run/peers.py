@@ -63,7 +63,7 @@ class Peers:
         self._lock = threading.RLock()           # of words and sends: the thread that beats takes and tells words, too
         self._over = threading.Event()
         self._beater: threading.Thread | None = None
-        self._failure: PeerError | None = None   # that the thread that beats has heard of
+        self._failure: tuple[int, PeerError] | None = None       # of another rank: exchanges that it had ended before, and what it says
         self._gone: dict[int, float] = {}
         self._heard: dict[int, float] = {}       # when a rank last said that it takes part
         self._stands: dict[int, tuple[int, str, float]] = {}     # tasks that a rank has ended, the task it is in, since when
@@ -71,7 +71,7 @@ class Peers:
         self._told_at = 0.0
         self._kept: list[object] = []
         self._words: dict[int, dict[int, tuple[str, str]]] = {}
-        self._sequence = 0
+        self._sequence = self._n_ended = 0       # exchanges that have begun, and that have ended
         self._sends: list[tuple[MPI.Request, Any]] = []
         self._listens = False
         self.spins = 0
@@ -157,6 +157,8 @@ class Peers:
     def exchange(self, kind: str, text: str) -> dict[int, str]:
         """Give every rank a text, and return the texts of all by rank. All ranks come to the same exchanges in one order.
 
+        An exchange that one rank has ended ends on all of them: an error of a rank that comes behind the exchange is raised after it.
+
         Raises: M107 where another rank is elsewhere in its program, M106 where one does not come.
         """
         self._sequence += 1
@@ -166,6 +168,7 @@ class Peers:
         found = self._words.setdefault(number, {})
         self._wait(lambda: len(found) == len(others), lambda: [rank for rank in others if rank not in found])
         del self._words[number]
+        self._n_ended = number
         for rank, (there, _) in sorted(found.items()):
             if there != kind:
                 raise RankDifferenceError(f"rank {rank} is elsewhere in its program than rank {self.rank}", self.span,
@@ -198,7 +201,7 @@ class Peers:
             self.closed = True
             text = str(problem) or type(problem).__name__
             with contextlib.suppress(MPI.Exception):
-                self._tell({"kind": "error", "text": text.encode()[:_MOST_TEXT].decode(errors="ignore")})
+                self._tell({"kind": "error", "ended": self._n_ended, "text": text.encode()[:_MOST_TEXT].decode(errors="ignore")})
                 self._push(_GRACE_S)
 
     def leave(self) -> None:
@@ -226,11 +229,17 @@ class Peers:
 
         Raises: M106 with the text of another rank's error.
         """
-        if self._listens:
-            with self._lock:
-                if self._failure is not None:
-                    raise self._failure
-                self._take_words()
+        failure = self._hear() if self._listens else None
+        if failure is not None:
+            self.closed = True
+            raise failure
+
+    def _hear(self) -> PeerError | None:
+        """Take the words that have arrived, and return another rank's error; None while this rank is in an exchange that the other one
+        had ended before."""
+        with self._lock:
+            self._take_words()
+            return self._failure[1] if self._failure is not None and self._failure[0] <= self._n_ended else None
 
     def _take_words(self) -> None:
         status = MPI.Status()
@@ -241,9 +250,9 @@ class Peers:
             word = json.loads(data.decode())
             match word["kind"]:
                 case "error":
-                    self.closed = True
-                    raise PeerError(f"rank {rank} failed", self.span, found=f"rank {self.rank} was at {self.where}",
-                                    notes=(f"rank {rank} says:", *word["text"].splitlines()))
+                    self._failure = self._failure or (word["ended"], PeerError(
+                        f"rank {rank} failed", self.span, found=f"rank {self.rank} was at {self.where}",
+                        notes=(f"rank {rank} says:", *word["text"].splitlines())))
                 case "beat":
                     now = self._heard[rank] = time.monotonic()
                     if not word["at"]:
@@ -285,14 +294,12 @@ class Peers:
 
     def _beat_beside(self) -> None:
         while not self._over.wait(_BEAT_S / 2) and not self.closed:
-            if self.computes() is None or self._failure is not None:
+            if self.computes() is None:
                 continue
-            try:
-                self.beat(time.monotonic())
-                self.listen()
-            except PeerError as problem:
-                self._failure = problem
+            self.beat(time.monotonic())
+            if self._hear() is not None:        # the main thread raises the error
                 self.interrupt()
+                return
 
     def stop_beating(self) -> None:
         """End the thread that beats: it calls MPI, which is about to end."""
