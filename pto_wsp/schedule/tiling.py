@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field, replace
@@ -28,6 +28,7 @@ from pto_wsp.errors import PlanEntryError, PlanFileError, PlanNameError, PlanUse
 from pto_wsp.schedule.tiling_entries import (
     KEYS,
     SHORT,
+    STAY,
     PlainValue,
     PlanEntry,
     PlanValue,
@@ -115,18 +116,20 @@ class TilePlan(Displayed):
                                      help="f.plan(...) makes a plan of a function, TilePlan.load(path) reads one")
 
     # -- for passes ----------------------------------------------------------------------------------------------------
-    def said(self, key: str, name: str = "", axis: str = "", also: Iterable[tuple[str, str]] = ()) -> PlanEntry | None:
+    def said(self, key: str, name: str = "", axis: str = "", also: Iterable[tuple[str, str]] = (), *, counts: bool = True,
+             ) -> PlanEntry | None:
         """Return the entry for a key, name and axis, of a Tunable with its first value; None where the plan says nothing.
 
         By hand, `x` means `x#2` too, and an entry of a symbol without a name means every group. `also`: other names of the same place,
-        as (name, axis): the values of a group, each with the number of the dimension. An exact entry wins.
+        as (name, axis): the values of a group, each with the number of the dimension. An exact entry wins. `counts`: what is found decides
+        something; an entry that no such call finds changes nothing, and is refused.
         """
         orders: dict[tuple[str, str], int] = {}      # of the names of the place, the better first
         for order, place in enumerate(((name, axis), *also)):
             orders.setdefault(place, order)
         best: tuple[int, int] | None = None
         found: PlanEntry | None = None
-        read = _READ.get()
+        read = _READ.get() if counts else None
         for entry in self.entries:
             if entry.key != key:
                 continue
@@ -343,9 +346,34 @@ def _chosen(plan: TilePlan, planner: Planner) -> TilePlan:
     with entries_read() as read:
         made = planner.choose(replace(plan, planner=None))
     if planner.reads_all:
+        idle = _idle(plan, made, planner)
         raise_all([_unread(entry, made) for entry in plan.entries
-                   if entry.key not in _READ_AT_ONCE and entry.place not in read])
+                   if entry in idle or (entry.key not in _READ_AT_ONCE and entry.place not in read)])
     return made if made.planner is not None else replace(made, planner=planner)
+
+
+def _idle(plan: TilePlan, made: TilePlan, planner: Planner) -> Sequence[PlanEntry]:
+    """Return the entries by hand for values that are computed again without which the passes choose the same.
+
+    Passes read these at once, and go by them where they divide the function.
+    """
+    def is_made_without(entries: Sequence[PlanEntry]) -> bool:
+        try:
+            other = planner.choose(replace(plan, entries=tuple(entry for entry in plan.entries if entry not in entries), planner=None))
+        except PtoError:
+            return False
+        chosen, before = ([entry for entry in one.entries if not entry.by_hand] for one in (made, other))
+        return chosen == before and other.costs == made.costs
+
+    again = [entry for entry in plan.entries if entry.by_hand and entry.key == "keep" and entry.first == "again"]
+    idle = [entry for entry in again if is_made_without([entry])]
+    return idle if len(idle) < 2 or is_made_without(idle) else ()      # each of two may do for the other
+
+
+_NEEDS = {      # what has to be there for an entry of a key without an axis to decide something
+    "keep": "a value that one kernel computes and another reads", "order": "a kernel whose tasks run over two axes or more",
+    "flat": "an axis that can be the rows of a tile of the kernel", STAY: "steps of both m and n in `inner`, around the whole of the sum",
+}
 
 
 def _unread(entry: PlanEntry, plan: TilePlan) -> PlanNameError:
@@ -355,8 +383,9 @@ def _unread(entry: PlanEntry, plan: TilePlan) -> PlanNameError:
                              expected=f"an entry that a kernel asks for under `{entry.key}`",
                              help=(f"did you mean {near}? " if near else "") + "f.plan(...) plans the function as it is now")
     others = [f"{one.axis} of {one.name}" for one in plan.entries if one.key == entry.key and one.axis and not one.by_hand]
+    needs = _NEEDS.get(STAY if entry.axis == STAY else entry.key)
     return PlanNameError(f"{entry} changes nothing", here(), found=f"no kernel asks for `{entry.key}` there",
-                         expected=f"an axis that is there: {', '.join(others[:8])}" if others else None,
+                         expected=needs or (f"an axis that is there: {', '.join(others[:8])}" if others else None),
                          help=f"print(plan) shows what each kernel has; this is for {KEYS[entry.key]}")
 
 

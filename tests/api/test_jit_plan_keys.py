@@ -136,3 +136,45 @@ def test_an_extent_without_its_axis_is_told_where_the_axis_goes() -> None:
     with pytest.raises(PlanNameError) as caught:
         two_layers.plan(arch="ascend_910b").but(tiles={"out": 16})
     assert caught.value.help == 'say which axis of the value: tiles={"out": {"t": 16}}'
+
+
+@jit
+def normed_product(x: Tensor["t", 512, F32], g: Tensor[512, F32], w: Tensor[512, 384, F32]):
+    normed = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True)) * g
+    return normed @ w
+
+
+@jit
+def doubled_sum(x: Tensor["t", 8, F32]):
+    return np.sum(x * 2, axis=0)
+
+
+@pytest.mark.parametrize(("function", "entries"), [
+    (normed_product, {"inner": {"out": {"stay": "left"}}}), (normed_product, {"inner": {"out": {"m": 16, "stay": "right"}}}),
+    (normed_product, {"keep": {"out": "task"}}), (normed_product, {"order": {"normed": (1, "t")}}),
+    (normed_product, {"flat": {"normed": (1,)}}), (doubled_sum, {"keep": {"out.mul": "again"}}),
+    (doubled_sum, {"tiles": {"t": 16}}), (doubled_sum, {"tiles": {"out.mul": {"t": 16}}})], ids=str)
+def test_an_entry_that_passes_look_at_and_nothing_follows_is_refused(function: Any, entries: dict[str, Any]) -> None:
+    with pytest.raises(PlanNameError, match="changes nothing"):
+        function.plan(arch="ascend_910b").but(**entries)
+
+
+def test_a_value_is_computed_again_under_the_names_of_its_whole_kernel() -> None:
+    plan = normed_product.plan(arch="ascend_910b")
+    for again in ({"normed": "again"}, {"normed.mean": "again"}, {"normed": "again", "normed.mean": "again"}):
+        assert plan.but(keep=again).group_names == ("out",)
+
+
+@pytest.mark.slow
+def test_the_order_of_loops_goes_before_a_shared_loop() -> None:
+    plan = normed_product.plan(arch="ascend_910b")
+    assert [entry.value for entry in plan.entries if entry.key == "keep"] == ["task"]
+    mine = plan.but(order={"out": (1, "t")})
+    assert [entry.value for entry in mine.entries if entry.key == "keep"] == ["whole"]
+    source = normed_product.lower(mine).source()
+    assert source.index("for out_1 in P(") < source.rindex("for t_i in P(")
+    with pytest.raises(PlanConflictError, match="cannot lie in scratch"):
+        plan.but(order={"out": (1, "t")}, keep={"normed": "task"})
+    x, g, w = (np.random.default_rng(0).random(shape, np.float32) for shape in ((77, 512), (512,), (512, 384)))
+    found = normed_product.using(target="interp")(x, g, w, plan=mine)
+    np.testing.assert_allclose(found, normed_product.reference(x, g, w), rtol=1e-5)

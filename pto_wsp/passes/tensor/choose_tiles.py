@@ -72,11 +72,11 @@ def _of_shared_loops(name: str, group: KernelGroup, groups: Sequence[tuple[str, 
     task = [entry for entry in plan.entries if entry.key == "keep" and entry.first == "task"]
     for other_name, other, _ in groups if task else ():
         for array in (*group.outputs, *other.outputs) if other_name != name else ():
-            said = plan.said("keep", array.name)
+            said = plan.said("keep", array.name, counts=False)
             if said is None or said.first != "task":
                 continue
             for mine, theirs in zip(_axes_in(group, array), _axes_in(other, array), strict=False):
-                tile = None if theirs is None else said_of(plan, "tiles", other_name, other, theirs)
+                tile = None if theirs is None else said_of(plan, "tiles", other_name, other, theirs, counts=False)
                 if mine is not None and tile is not None and isinstance(tile.first, int):
                     found[mine] = max(found.get(mine, 1), tile.first)
     return found
@@ -203,9 +203,9 @@ def _may_batch(name: str, group: KernelGroup, plan: TilePlan, context: TensorCon
     """
     if not context.arch.aicpu.submit_cycles or context.arch.neutral or context.arch.cores.shared:
         return False
-    said = any(said_of(plan, key, name, group, axis) is not None for axis in group.tiled for key in ("tiles", "tails"))
+    said = any(said_of(plan, key, name, group, axis, counts=False) is not None for axis in group.tiled for key in ("tiles", "tails"))
     kept = [entry.name for entry in plan.entries if entry.key == "keep"]      # not asked for here: an entry without an effect is refused
-    return (not said and said_of(plan, "order", name, group) is None
+    return (not said and said_of(plan, "order", name, group, counts=False) is None
             and not any(match_of(name, array.name) >= 0 for name in kept for array in group.outputs)
             and all(isinstance(extent := group.axes.extent(axis), Const) or (isinstance(extent, SymbolRef) and extent.name in context.sizes)
                     for axis in group.tiled)

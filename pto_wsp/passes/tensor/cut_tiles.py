@@ -87,7 +87,7 @@ class _GroupCut:
         self._plain = name.replace(".", "_").replace("#", "_")
         self._names = axis_names(group)
         self._plan = plan
-        order = said_of(plan, "order", name, group)
+        order = said_of(plan, "order", name, group, counts=self._n_loops() > 1)
         asked = order.first if order is not None and isinstance(order.first, tuple) else ()
         place = {one: at for at, one in enumerate(asked)}
         self._order = sorted(group.tiled, key=lambda axis: place.get(self._names[axis], len(place)))
@@ -107,6 +107,12 @@ class _GroupCut:
         self._cuts: dict[tuple[Dim | None, int], tuple[ArrayStep, ...]] = {}
         self._extents: dict[Dim, Scalar] = {}
         self._again = False
+
+    def _n_loops(self) -> int:
+        """Return how many axes have loops of tasks; a tile of the whole axis has none."""
+        tiles = {axis: said_of(self._plan, "tiles", self._name, self._group, axis) for axis in self._group.tiled}
+        return sum(tile is None or not isinstance(tile.first, int) or self._group.axes.extent(axis) != Const(tile.first)
+                   for axis, tile in tiles.items())
 
     def _step_of(self, axis: Dim) -> int | None:
         said = said_of(self._plan, "inner", self._name, self._group, axis)

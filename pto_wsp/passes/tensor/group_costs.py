@@ -85,17 +85,20 @@ def axis_names(group: KernelGroup) -> dict[Dim, str]:
     return names
 
 
-def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim | None = None) -> PlanEntry | None:
-    """Return the plan's entry about a group or one of its axes, under the name of the group or of a value that the group computes."""
+def said_of(plan: TilePlan, key: str, name: str, group: KernelGroup, axis: Dim | None = None, *, counts: bool = True) -> PlanEntry | None:
+    """Return the plan's entry about a group or one of its axes, under the name of the group or of a value that the group computes.
+
+    `counts`: as of `TilePlan.said`.
+    """
     if key not in [entry.key for entry in plan.entries]:
         return None
     known = _known_as(name, group)
     also: Sequence[tuple[str, str]] = known.get(axis, ())
     if axis is None:
-        return plan.said(key, name, "", also)
+        return plan.said(key, name, "", also, counts=counts)
     if key == "inner" and [one for one in group.whole if AxisRole.SUMMED in group.axes.roles(one)] == [axis]:
         also = (*also, (name, "k"), *((value, "k") for value, _ in known[None]))
-    return plan.said(key, name, axis_names(group)[axis], also)
+    return plan.said(key, name, axis_names(group)[axis], also, counts=counts)
 
 
 @lru_cache(maxsize=64)      # a group is asked about its axes by many keys
@@ -172,7 +175,7 @@ def _may_say_rows(plan: TilePlan, name: str, group: KernelGroup, axes: Sequence[
     """Tell whether `flat` can choose the rows of a tile: `flat` names one of the axes, and `tiles` by hand leaves one of the axes open."""
     names = {axis_names(group)[axis] for axis in axes}
     said = any(entry.key == "flat" and isinstance(entry.first, tuple) and names & set(map(str, entry.first)) for entry in plan.entries)
-    return said and any((tile := said_of(plan, "tiles", name, group, axis)) is None or not tile.by_hand for axis in axes)
+    return said and any((tile := said_of(plan, "tiles", name, group, axis, counts=False)) is None or not tile.by_hand for axis in axes)
 
 
 def _rows_and_step(group: KernelGroup, columns: Dim | None, walked: Dim | None, others: Sequence[Dim]) -> tuple[Dim | None, bool]:
@@ -266,11 +269,13 @@ def group_costs(name: str, group: KernelGroup, plan: TilePlan, context: TensorCo
     tiles = {axis: given_of(axis, "tiles") for axis in group.tiled}
     leading = _leading_axes(group)
     others = [axis for axis in group.tiled if axis != columns and axis not in leading]
-    flat = said_of(plan, "flat", name, group) if _may_say_rows(plan, name, group, others) else None
+    flat = said_of(plan, "flat", name, group, counts=False) if _may_say_rows(plan, name, group, others) else None
     asked = flat.first if flat is not None and isinstance(flat.first, tuple) else ()
     others.sort(reverse=True, key=lambda axis: (names[axis] in asked, (tiles[axis] or 1) > 1, extents[axis],
                                                 group.tiled.index(axis)))      # of equal ones the inner, whose rows lie closer
     row, steps_of_several = (None, True) if any_rows else _rows_and_step(group, columns, walked, others)
+    if row is not None and names[row] in asked:
+        said_of(plan, "flat", name, group)      # it decides
     fineness = context.fineness_of(group.statements)
     several = {*((columns,) if fineness < Fineness.POSITIONS else ()), *((walked,) if fineness < Fineness.COLUMNS else ()),
                *((*others,) if any_rows else (row,) if fineness < Fineness.SUMS else ())}

@@ -299,7 +299,7 @@ class _Partition:
         `became`: the axes of `before` mapped to those of `after`.
         """
         now = {became[axis] for axis in before.tiled if axis in became} - {*after.tiled, after.walked}
-        asked = [said_of(self.plan, "tiles", "", before, axis) for axis in before.tiled if became.get(axis) in now] if now else []
+        asked = [said_of(self.plan, "tiles", "", before, axis, counts=False) for axis in before.tiled if now and became.get(axis) in now]
         if any(said is not None and said.by_hand for said in asked):
             return False              # a person has tiles of an axis that would be whole
         if after.tiled or not before.tiled or after.walked is not None:

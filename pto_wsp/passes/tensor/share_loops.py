@@ -177,6 +177,11 @@ class _Sharing:
             if isinstance(made, str):
                 reason = reason or made
                 continue
+            inside = [nests[place] for place, (var, _) in made.items() if nests[place].loops[0].var != var]
+            ordered = next((nest.name for nest in inside if self._is_ordered(nest)), None)
+            if ordered is not None:
+                reason = reason or f"the order of the loops of `{ordered}` has another loop outermost"
+                continue
             together = _Shared(array.shape[dim], made)
             joined = _joined(together, before)
             wrong = joined if isinstance(joined, str) else _why_not(joined, self._effects, nests)
@@ -186,6 +191,12 @@ class _Sharing:
             joined.scratch[array.id] = array, dim
             return joined, dim
         return reason or "its kernels run over no axis in blocks"
+
+    def _is_ordered(self, nest: _Nest) -> bool:
+        """Tell whether a person says the order of a nest's loops."""
+        group = self.plan.said("groups", nest.name)
+        values = group.first if group is not None and isinstance(group.first, tuple) else ()
+        return self.plan.said("order", nest.name, "", [(str(value), "") for value in values], counts=False) is not None
 
     # -- rewriting -----------------------------------------------------------------------------------------------------
     def _loop(self, group: _Shared, nests: Mapping[int, _Nest], makes: Mapping[int, Make]) -> Item:

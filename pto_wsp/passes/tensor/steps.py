@@ -80,25 +80,25 @@ def steps_to_try(name: str, group: KernelGroup, plan: TilePlan, *, by_hand: bool
     Nothing where the group does more than multiply and compute element by element, or where the plan says something of the steps, but
     `by_hand`: whatever the plan says of them.
     """
-    said = not by_hand and any(said_of_product(plan, name, group, word) is not None for word in ("m", "n", STAY))
+    said = not by_hand and any(said_of_product(plan, name, group, word, counts=False) is not None for word in ("m", "n", STAY))
     if said or not all(
             isinstance(item, flow.Do) and isinstance(item.leaf, Apply)
             and isinstance(TABLE.get(item.leaf.op), Elementwise | Convert | Expand | Matmul) for item in group.items):
         return
     for letter, axis in _product_axes(group).items():
-        if letter not in axis_names(group).values() and said_of(plan, "tails", name, group, axis) is None:
+        if letter not in axis_names(group).values() and said_of(plan, "tails", name, group, axis, counts=False) is None:
             yield from ((letter, axis, step) for step in _STEPS)
 
 
 _STEPS = (64, 128)      # positions: shorter steps pay more start-ups, longer ones leave less of a tile to overlap
 
 
-def said_of_product(plan: TilePlan, name: str, group: KernelGroup, word: str) -> PlanEntry | None:
+def said_of_product(plan: TilePlan, name: str, group: KernelGroup, word: str, *, counts: bool = True) -> PlanEntry | None:
     """Return what the plan says under `inner` of a group's product: m, n, or which operand stays. A symbol of that name goes first."""
     product = _product_of(group)
     if product is None or word in axis_names(group).values():
         return None
-    return plan.said("inner", name, word, [(product.results[0].name, word)])
+    return plan.said("inner", name, word, [(product.results[0].name, word)], counts=counts)
 
 
 def _product_of(group: KernelGroup) -> Apply | None:
