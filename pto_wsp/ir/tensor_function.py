@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from math import inf
+from math import ceil, floor, inf
 from typing import Any, TypeAlias
 
 from pto_wsp import doors
@@ -327,6 +327,17 @@ class Assumption:
     condition: Scalar
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
+    @property
+    def bound(self) -> tuple[Scalar, int] | None:
+        """The whole number that the condition bounds by a number, and its largest value; None for other conditions."""
+        match self.condition:
+            case Binary(Op.LE | Op.EQ, node, Const(most)) | Binary(Op.GE | Op.EQ, Const(most), node):
+                return node, floor(most)
+            case Binary(Op.LT, node, Const(most)) | Binary(Op.GT, Const(most), node):
+                return node, ceil(most) - 1
+            case _:
+                return None
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TensorFunction(doors.Displayed):
@@ -341,6 +352,15 @@ class TensorFunction(doors.Displayed):
     constants: tuple[ArrayConstant, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """The largest numbers that symbols may be, by name, as `tt.assume` says."""
+        bounds: dict[str, int] = {}
+        for node, most in (one.bound for one in self.assumptions if one.bound is not None):
+            if isinstance(node, SymbolRef):
+                bounds[node.name] = min(most, bounds.get(node.name, most))
+        return bounds
 
     def __str__(self) -> str:
         return str(doors.late_module("pto_wsp.passes.tensor.passes").function_text(self))

@@ -38,7 +38,6 @@ from pto_wsp.passes.tensor.effects import named_by
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.group_costs import axis_names
-from pto_wsp.passes.tensor.partition import bounds_of_symbols
 from pto_wsp.passes.tensor.passes import TENSOR_PASSES, TensorPass, run_tensor_passes
 from pto_wsp.passes.tensor.place_shards import MeshPlacement, place_shards
 from pto_wsp.passes.tensor.planned import USUAL_SIZE, LocalArrays, PlannedFunction, TensorContext
@@ -170,7 +169,7 @@ def check_passes(function: TensorFunction, plan: TilePlan | None, arch: Arch, ta
 
 def planned_sizes(function: TensorFunction, given: Mapping[str, int]) -> Mapping[str, int]:
     """Return the sizes that symbols are planned for, beside the usual size: the given ones, and promised bounds that are smaller."""
-    return {**{name: most for name, most in bounds_of_symbols(function).items() if most < USUAL_SIZE}, **given}
+    return {**{name: most for name, most in function.bounds.items() if most < USUAL_SIZE}, **given}
 
 
 def empty_plan(function: TensorFunction, arch: Arch, target: str, sizes: Mapping[str, int]) -> TilePlan:

@@ -25,7 +25,7 @@ from pto_wsp.ops.table import TABLE
 from pto_wsp.passes.tensor.axes import Dim
 from pto_wsp.passes.tensor.group_costs import COPY, DescribedGroup, axis_names, group_costs, planned_extent, said_of
 from pto_wsp.passes.tensor.groups import KernelGroup, groups_of
-from pto_wsp.passes.tensor.partition import bounds_of_symbols, group_facts
+from pto_wsp.passes.tensor.partition import group_facts
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.steps import product_steps, steps_to_try
 from pto_wsp.passes.tensor.tile_costs import Ranking, TileChoice, fit_error, rank_tiles
@@ -39,7 +39,7 @@ _Rankings = dict[object, tuple[tuple[str, ...], Ranking]]      # by what they ar
 
 def choose_tiles(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Return the function as it is, and the plan with `tiles` and `inner` for each group."""
-    plan, context = planned.plan, replace(context, bounds=bounds_of_symbols(planned.function))
+    plan, context = planned.plan, replace(context, bounds=planned.function.bounds)
     groups, known = list(groups_in(planned, context)), _Rankings()
     for name, group, repeats in groups:
         plan = _chosen(plan, name, group, repeats, context, _of_shared_loops(name, group, groups, plan), known)

@@ -24,7 +24,6 @@ from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.kernel_call import RESERVED, KernelCall, ModuleLine, identifier
 from pto_wsp.passes.tensor.kernel_text import kernel_of
 from pto_wsp.passes.tensor.own_results import in_shape_of_results, with_own_results
-from pto_wsp.passes.tensor.partition import bounds_of_symbols
 from pto_wsp.passes.tensor.scalar_text import FUNCTIONS, scalar_text
 from pto_wsp.passes.tensor.scratch import Run, Segment, plan_scratch
 from pto_wsp.passes.tensor.substitute import substituted
@@ -44,7 +43,7 @@ class ModuleText:
         self._for_device = for_device
         self._function = in_shape_of_results(with_own_results(function, of_state=True))
         self._homes = plan_scratch(self._function)
-        self._limits = ExtentLimits(bounds_of_symbols(function))
+        self._limits = ExtentLimits(function.bounds)
         wanted = {identifier(_kernel_name(part)) for parts in self._homes.segments.values() for part in parts if isinstance(part, Run)}
         name = Names(_TAKEN).take(identifier(function.name))
         self._name = name

@@ -19,7 +19,7 @@ from pto_wsp.errors import InternalError, PlanConflictError
 from pto_wsp.ir import flow
 from pto_wsp.ir.kernel import MAX_ARGS
 from pto_wsp.ir.names import Names
-from pto_wsp.ir.scalar import Binary, Const, Op, SymbolRef, elements_in, print_scalar
+from pto_wsp.ir.scalar import Const, elements_in, print_scalar
 from pto_wsp.ir.tensor_function import (
     Apply,
     ArrayView,
@@ -74,23 +74,7 @@ def partition(planned: PlannedFunction, context: TensorContext) -> PlannedFuncti
 
 def group_facts(function: TensorFunction, plan: TilePlan) -> GroupFacts:
     """Return the facts that decide about the groups of a function."""
-    return GroupFacts(users_of(function), bounds_of_symbols(function), again_in(plan))
-
-
-def bounds_of_symbols(function: TensorFunction) -> dict[str, int]:
-    """Return the largest numbers that symbols may be, as `tt.assume` says."""
-    bounds: dict[str, int] = {}
-    for assumption in function.assumptions:
-        match assumption.condition:
-            case Binary(Op.LE, SymbolRef(name), Const(value)) | Binary(Op.GE, Const(value), SymbolRef(name)):
-                bounds[name] = int(value)
-            case Binary(Op.LT, SymbolRef(name), Const(value)) | Binary(Op.GT, Const(value), SymbolRef(name)):
-                bounds[name] = int(value) - 1
-            case Binary(Op.EQ, SymbolRef(name), Const(value)) | Binary(Op.EQ, Const(value), SymbolRef(name)):
-                bounds[name] = int(value)
-            case _:
-                pass
-    return bounds
+    return GroupFacts(users_of(function), function.bounds, again_in(plan))
 
 
 def _with_two_views(statement: Statement) -> Statement:
@@ -127,7 +111,7 @@ class _Partition:
         self.groups: dict[str, KernelGroup] = {}
         self._context = context
         self._users = users_of(function)
-        self._bounds = bounds_of_symbols(function)
+        self._bounds = function.bounds
         self._facts = GroupFacts(self._users, self._bounds, again_in(plan), not context.has_parts)
         self._names = Names()
         self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside

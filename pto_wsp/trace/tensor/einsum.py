@@ -32,7 +32,7 @@ def einsum(subscripts: object, *operands: object) -> TensorValue:
             raise EinsumError(f"`einsum`: `{letters}` names {len(letters)} dimensions", here(), expected=_EXPECTED, found=repr(value))
         for letter, extent in zip(letters, value.extents, strict=True):
             known = extents.setdefault(letter, extent)
-            if not trace.are_same(known, extent):
+            if not trace.facts.are_same(known, extent):
                 trace.refuse_extents(f"`einsum`: letter `{letter}`", known, extent, " and ".join(map(repr, values)))
     reduced = [_summed(letters, value, {*output, *(other for k, each in enumerate(inputs) if k != at for other in each)})
                for at, (letters, value) in enumerate(zip(inputs, values, strict=True))]

@@ -71,7 +71,7 @@ def _new_shape(name: str, value: TensorValue, items: tuple[object, ...]) -> tf.E
                                      expected="extents whose product divides the number of elements, for all values of the symbols",
                                      found=f"{_shown(nodes)} of {value!r}")
         nodes[free[0]] = rest
-    elif not trace.are_same(whole, known):
+    elif not trace.facts.are_same(whole, known):
         raise TensorReshapeError(f"`{name}`: {_shown(nodes)} has another number of elements", here(),
                                  expected=f"{print_scalar(whole)} elements", found=f"{print_scalar(known)}, from {value!r}")
     return tuple(nodes)
@@ -159,7 +159,7 @@ def broadcast_to(x: object, *shape: object) -> TensorValue:
     items = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
     target = trace.extents("`broadcast_to`", items)
     joined = trace.joined_shapes("`broadcast_to`", [(repr(value), value.extents), (_shown(target), target)])
-    if not (len(joined) == len(target) and all(trace.are_same(a, b) for a, b in zip(joined, target, strict=True))):
+    if not (len(joined) == len(target) and all(trace.facts.are_same(a, b) for a, b in zip(joined, target, strict=True))):
         raise ExtentError("`broadcast_to`: the tensor is larger", here(), expected=_shown(target), found=repr(value))
     return _snapshot(trace.apply("expand", (value,), target, value.dtype), "a broadcast", value)
 
@@ -228,7 +228,7 @@ def concatenate(arrays: object, axis: object = 0, *, dim: object = None) -> Tens
         if other.rank != first.rank:
             raise ExtentError("`concatenate`: tensors of different ranks", here(), found=f"{first!r} and {other!r}")
         for k in range(first.rank):
-            if k != at and not trace.are_same(shape[k], other.extents[k]):
+            if k != at and not trace.facts.are_same(shape[k], other.extents[k]):
                 trace.refuse_extents("`concatenate`", shape[k], other.extents[k], f"{first!r} and {other!r}")
     edges: list[Scalar] = [Const(0)]
     for each in values:
@@ -470,7 +470,7 @@ def whole_axis(name: str, value: TensorValue, at: int) -> None:
     Raises: J205.
     """
     extent = value.extents[at]
-    if current_trace(name).bound_of(extent) is None:
+    if current_trace(name).facts.bound_of(extent) is None:
         text = print_scalar(extent)
         raise UnboundedAxisError(f"`{name}` needs the whole axis at once, and {text} has no bound", here(), found=repr(value),
                                  expected="a number, or a symbol with a promised bound",
@@ -480,7 +480,7 @@ def whole_axis(name: str, value: TensorValue, at: int) -> None:
 def _promise(value: TensorValue, at: int) -> str:
     """Return the `tt.assume` calls that bound an extent, one for each symbol of the extent: a symbol is `x.shape[0]` of a parameter x."""
     extent, trace = value.extents[at], current_trace("shape")
-    wanted = [extent, *(leaf for leaf in leaves(extent) if isinstance(leaf, SymbolRef) and trace.bound_of(leaf) is None)]
+    wanted = [extent, *(leaf for leaf in leaves(extent) if isinstance(leaf, SymbolRef) and trace.facts.bound_of(leaf) is None)]
     given = [(storage.array.name, storage.array.shape) for storage in trace.made.values()
              if storage.kind in (ArrayRole.READ, ArrayRole.WRITTEN)]
     found = dict.fromkeys(next((f"{name}.shape[{shape.index(one)}]" for name, shape in given if one in shape), "") for one in wanted)

@@ -93,7 +93,7 @@ def arange(start: object, stop: object = None, step: object = 1, dtype: object =
     kind = typing.as_dtype("arange", dtype, NUMBERS)
     span = s.sub(high, low) if by.value > 0 else s.sub(low, high)
     extent = simplified(s.ceil_div(span, Const(abs(int(by.value)))))
-    if not trace.is_natural(extent):
+    if not trace.facts.is_natural(extent):
         extent = s.maximum(extent, Const(0))
     return trace.counted(extent, kind, low, by)
 
@@ -145,7 +145,7 @@ def assume(condition: object) -> None:
         if isinstance(one, s.Binary) and one.op is s.Op.AND:
             todo += [one.lhs, one.rhs]
         else:
-            trace.assumptions.append(tf.Assumption(one, here()))
+            trace.facts.assumptions.append(tf.Assumption(one, here()))
 
 
 @user_call("tt.print")
@@ -208,7 +208,7 @@ class RowsOf:
             node = simplified(s.add(self._count, node))
         last = Element(self._starts.storage.array.ref, (simplified(s.add(node, Const(1))),))
         start = self._trace.whole("a start", first)
-        self._trace.naturals.add(simplified(s.sub(last, start)))
+        self._trace.facts.naturals.add(simplified(s.sub(last, start)))
         return self._places.then(Cut(0, start, last))
 
     @property

@@ -76,11 +76,11 @@ def check_elements(name: str, value: TensorValue, dims: Axes, count: int = 1) ->
         others = [one for k, one in enumerate(value.extents) if k not in dims and not isinstance(one, Const)]
         if extent == Const(0):
             raise ExtentError(f"`{name}` of nothing", here(), expected="at least one element along the axis", found=repr(value))
-        if isinstance(extent, Const) or (trace.has_element(extent) if count == 1 else trace.is_at_most(Const(count), extent)):
+        if isinstance(extent, Const) or (trace.facts.has_element(extent) if count == 1 else trace.facts.is_at_most(Const(count), extent)):
             continue
         if len(trace.blocks.open) == 1 and all(isinstance(leaf, Const | s.SymbolRef) for leaf in s.leaves(extent)):
-            trace.promise(s.binary(s.Op.GE, extent, Const(count)))
-        elif count > 1 or not any(trace.are_same(one, extent) for one in others):      # else there is no result without elements
+            trace.facts.promise(s.binary(s.Op.GE, extent, Const(count)))
+        elif count > 1 or not any(trace.facts.are_same(one, extent) for one in others):      # else there is no result without elements
             short = s.sub(s.minimum(extent, Const(count)), Const(count))
             if others:
                 short = s.maximum(short, s.sub(Const(0), product(others)))

@@ -35,13 +35,13 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import tensor_function as tf
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.exchange import NotTaken, array_of, is_array
-from pto_wsp.ir.extents import difference, divided, most_times, same, simplified
+from pto_wsp.ir.extents import simplified
 from pto_wsp.ir.indexing import MAX_RANK
 from pto_wsp.ir.layout import Contract
-from pto_wsp.ir.scalar import Const, Element, Op, Scalar, Var, print_scalar
+from pto_wsp.ir.scalar import Const, Element, Scalar, Var, print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tensor import Tensor, TensorView
-from pto_wsp.ir.view import Cut, Permute, Pick
+from pto_wsp.ir.view import Pick
 from pto_wsp.ops.entries.create import expand
 from pto_wsp.ops.entries.elementwise import add, sub
 from pto_wsp.ops.entries.matmul import matmul
@@ -54,9 +54,10 @@ from pto_wsp.ops.tensors import ARANGE, FULL
 from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import Span, here
 from pto_wsp.trace.kernel.trace import weak_number
-from pto_wsp.trace.tensor.blocks import TracedBodies, TracedLoop
+from pto_wsp.trace.tensor.blocks import TracedBodies
+from pto_wsp.trace.tensor.extent_facts import ExtentFacts, clips_of
 from pto_wsp.trace.tensor.names import ValueNames
-from pto_wsp.trace.tensor.value import ArrayRole, Storage, TakenCopy, TensorValue
+from pto_wsp.trace.tensor.value import ArrayRole, Storage, TakenCopy, TensorValue, contracts_of, place_of
 from pto_wsp.values import replaced
 
 LARGEST_CONSTANT = 4096     # elements of an array that a body captures
@@ -89,12 +90,11 @@ class TensorTrace(ABC):
     def __init__(self, root: CodeType) -> None:
         self.root = root
         self.blocks = TracedBodies()
+        self.facts = ExtentFacts(self.blocks)
         self.names = ValueNames()
-        self.assumptions: list[tf.Assumption] = []
         self.constants: list[tf.ArrayConstant] = []
         self.made: dict[int, Storage] = {}          # by the id of the array
         self._constants_by_array: dict[int, tuple[object, Storage]] = {}
-        self.naturals: set[Scalar] = set()          # extents of arrays and views, which are never negative
         self._ids = itertools.count()
         self._random_state = _random_state(root)
 
@@ -124,7 +124,7 @@ class TensorTrace(ABC):
         if len(shape) > MAX_RANK:
             raise TensorRankError(f"a tensor has at most {MAX_RANK} dimensions", here(), found=f"{len(shape)}: {_shown(shape)}")
         array = tf.Array(next(self._ids), self.names.unique(name), tuple(map(simplified, shape)), dtype, contracts)
-        self.naturals.update(array.shape)
+        self.facts.naturals.update(array.shape)
         made = Storage(array, kind, self.blocks.innermost.id, here(), named=named)
         self.made[array.id] = made
         return made
@@ -286,148 +286,6 @@ class TensorTrace(ABC):
 
     # -- facts about extents -------------------------------------------------------------------------------------------
 
-    def are_same(self, a: Scalar, b: Scalar) -> bool:
-        """Tell whether two extents are equal for all values of their symbols, as their normal forms and the assumptions show."""
-        if same(a, b) or (self.assumptions and same(a := self._settled(a), b := self._settled(b))):
-            return True
-        apart = s.sub(a, b)
-        for one in self.assumptions:
-            match one.condition:
-                case s.Binary(Op.EQ, lhs, rhs) if same(apart, s.sub(lhs, rhs)) or same(apart, s.sub(rhs, lhs)):
-                    return True
-        return False
-
-    def _settled(self, extent: Scalar) -> Scalar:
-        """Return an extent with the smaller operand in place of a minimum, where one is at most the other for certain."""
-        def smaller(one: Scalar) -> Scalar | None:
-            match one:
-                case s.Binary(Op.MIN, lhs, rhs):
-                    return self._settled(lhs) if self.is_at_most(lhs, rhs) else self._settled(rhs) if self.is_at_most(rhs, lhs) else None
-                case _:
-                    return None
-
-        return s.substitute(extent, smaller)
-
-    def promise(self, condition: Scalar) -> None:
-        """Let each call check a condition on extents and Scalars."""
-        if all(known.condition != condition for known in self.assumptions):
-            self.assumptions.append(tf.Assumption(condition, here()))
-
-    def is_natural(self, node: Scalar) -> bool:
-        """Tell whether a scalar is certainly not negative."""
-        if node in self.naturals:
-            return True
-        match node:
-            case Const(value):
-                return value >= 0
-            case s.SymbolRef():
-                slack = (difference(node, s.sub(most, least)) for least, most in self._assumed())
-                return node.dtype is None or any(one is not None and one >= 0 for one in slack)
-            case Var(_, number):
-                loop = self.blocks.loops.get(number)
-                return loop is not None and self.is_natural(loop.start)
-            case s.Binary(Op.ADD | Op.MUL | Op.MIN, lhs, rhs):
-                return self.is_natural(lhs) and self.is_natural(rhs)
-            case s.Binary(Op.MAX, lhs, rhs):
-                return self.is_natural(lhs) or self.is_natural(rhs)
-            case s.Binary(Op.FLOORDIV | Op.MOD, lhs, Const(by)):
-                return by > 0 and (node.op is Op.MOD or self.is_natural(lhs))
-            case s.Binary(Op.SUB, lhs, rhs):
-                return self.is_at_most(rhs, lhs)
-            case Element(tensor, _):
-                return tensor.dtype.family.value == "uint"
-            case _:
-                return False
-
-    def is_at_most(self, a: Scalar, b: Scalar) -> bool:
-        """Tell whether a <= b for certain."""
-        apart = difference(b, a)
-        if apart is not None:
-            return apart >= 0
-        for least, most in self._assumed():
-            slack = simplified(s.sub(s.sub(b, a), s.sub(most, least)))
-            if _is_sum(slack) and self.is_natural(slack):
-                return True
-        match a:
-            case s.Binary(Op.MIN, lhs, rhs):
-                return self.is_at_most(lhs, b) or self.is_at_most(rhs, b)
-            case s.Binary(Op.MAX, lhs, rhs):
-                return self.is_at_most(lhs, b) and self.is_at_most(rhs, b)
-            case Var(_, number) if number in self.blocks.loops:
-                loop = self.blocks.loops[number]
-                return self.is_at_most(self._last(loop), b) or self.is_at_most(loop.stop, b)
-            case s.Binary(Op.ADD | Op.SUB as op, lhs, Const(more)) if self._most(lhs) is not None:
-                return self.is_at_most(simplified(s.binary(op, self._most(lhs) or lhs, Const(more))), b)
-            case s.Binary(Op.MUL, s.Binary(Op.FLOORDIV, top, Const(by)), Const(times)) if 0 < times <= by and self.is_natural(top):
-                return self.is_at_most(top, b)
-            case s.Binary(Op.FLOORDIV, top, Const(by)) if by > 0 and self.is_natural(top) and self.is_at_most(top, b):
-                return True
-            case s.Binary(Op.MUL, Var(), Const()) if self._most(a) is not None:
-                return self.is_at_most(self._most(a) or a, b)
-        left = simplified(s.sub(b, a))
-        return not (isinstance(left, s.Binary) and left.op is Op.SUB) and self.is_natural(left)
-
-    def has_element(self, extent: Scalar) -> bool:
-        """Tell whether an extent is certainly 1 or more."""
-        match extent:
-            case s.Binary(Op.MIN, lhs, rhs):
-                return self.has_element(lhs) and self.has_element(rhs)
-            case s.Binary(Op.MAX, lhs, rhs):
-                return self.has_element(lhs) or self.has_element(rhs)
-            case s.Binary(Op.SUB, end, s.Binary(Op.MAX, lhs, rhs)):
-                return self.has_element(simplified(s.sub(end, lhs))) and self.has_element(simplified(s.sub(end, rhs)))
-            case s.Binary(Op.SUB, end, Var(_, number)) if number in self.blocks.loops:
-                return self.is_at_most(self.blocks.loops[number].stop, end)
-            case s.Binary(Op.SUB, end, s.Binary(Op.MUL, Var(_, number), Const() as by)) if number in self.blocks.loops:
-                return same(self.blocks.loops[number].stop, s.ceil_div(end, by))      # the first position of a block
-            case _:
-                return self.is_at_most(Const(1), extent)
-
-    def _assumed(self) -> Iterator[tuple[Scalar, Scalar]]:
-        """Yield the pairs of scalars of which the first is promised to be no larger."""
-        for one in self.assumptions:
-            match one.condition:
-                case s.Binary(Op.LE | Op.EQ, lhs, rhs) | s.Binary(Op.GE, rhs, lhs):
-                    yield lhs, rhs
-                case s.Binary(Op.LT, lhs, rhs) | s.Binary(Op.GT, rhs, lhs):
-                    yield s.add(lhs, Const(1)), rhs
-
-    @staticmethod
-    def _last(loop: TracedLoop) -> Scalar:
-        """Return the upper bound of a loop variable: its last value, if the loop's bounds are numbers or a number of steps apart."""
-        match loop.start, loop.stop, loop.step:
-            case Const(start), Const(stop), Const(step) if start < stop:
-                return Const(range(int(start), int(stop), int(step))[-1])
-            case start, stop, step if step != Const(1) and divided(s.sub(stop, start), step) is not None:
-                return s.sub(stop, step)
-            case _:
-                return s.sub(loop.stop, Const(1))
-
-    def _most(self, node: Scalar) -> Scalar | None:
-        """Return the most that a loop variable, or a multiple of one, can be; None for other scalars."""
-        match node:
-            case Var(_, number) if number in self.blocks.loops:
-                return self._last(self.blocks.loops[number])
-            case s.Binary(Op.MUL, Var(_, number), Const(by)) if number in self.blocks.loops and by > 0:
-                last = self._last(self.blocks.loops[number])
-                return most_times(last, int(by))      # i < (n + 15) // 16: i * 16 <= n - 1
-        return None
-
-    def bound_of(self, extent: Scalar) -> int | None:
-        """Return the upper bound of an extent: a number, the size of a block, or an assumed bound; None if unknown."""
-        return tf.most_of(extent, self._promised)
-
-    def _promised(self, extent: Scalar) -> int | None:
-        for one in self.assumptions:
-            match one.condition:
-                case s.Binary(Op.LE, lhs, Const(most)) | s.Binary(Op.GE, Const(most), lhs) if same(lhs, extent):
-                    return int(most)
-                case s.Binary(Op.LT, lhs, Const(most)) | s.Binary(Op.GT, Const(most), lhs) if same(lhs, extent):
-                    return int(most) - 1
-                case s.Binary(Op.EQ, lhs, Const(most)) if same(lhs, extent):
-                    return int(most)
-        return None
-
     def joined(self, where: str, *values: TensorValue) -> tf.Extents:
         """Return the shape that values broadcast to: from the end, equal extents, or a written 1.
 
@@ -445,7 +303,7 @@ class TensorTrace(ABC):
             for extent in at:
                 if kept == Const(1):
                     kept = extent
-                elif extent != Const(1) and not self.are_same(kept, extent):
+                elif extent != Const(1) and not self.facts.are_same(kept, extent):
                     self.refuse_extents(where, kept, extent, " and ".join(text for text, _ in shapes))
                 elif isinstance(extent, Const) and extent != Const(1):
                     kept = extent
@@ -460,7 +318,7 @@ class TensorTrace(ABC):
         numbers = isinstance(a, Const) and isinstance(b, Const)
         left, right = print_scalar(a), print_scalar(b)
         leaves = [leaf for one in (a, b) for leaf in s.leaves(one) if not isinstance(leaf, Const)]
-        inside = dict.fromkeys((*_clips_of(self._spelled(a)), *_clips_of(self._spelled(b))))
+        inside = dict.fromkeys((*clips_of(self._spelled(a)), *clips_of(self._spelled(b))))
         if all(isinstance(leaf, s.SymbolRef) for leaf in leaves):
             same_extent = " == ".join(re.sub(r"\b(min|max)\(", r"np.\1imum(", print_scalar(self._spelled(one))) for one in (a, b))
             help = ("promise that the slice lies inside" if inside else "promise it") + ", which each call checks: " + ", ".join(
@@ -620,7 +478,7 @@ class TensorTrace(ABC):
         shown = f"{left!r} @ {right!r}"
         left = left.then(tf.Insert(0)) if left.rank == 1 else left
         right = right.then(tf.Insert(1)) if right.rank == 1 else right
-        if not self.are_same(left.extents[-1], right.extents[-2]):
+        if not self.facts.are_same(left.extents[-1], right.extents[-2]):
             self.refuse_extents(where, left.extents[-1], right.extents[-2], shown)
         leading = self.joined_shapes(where, [(repr(left), left.extents[:-2]), (repr(right), right.extents[:-2])])
         dtype = left.dtype.accumulates_in
@@ -691,48 +549,6 @@ class TensorTrace(ABC):
         return tile[row, col]
 
 
-def contracts_of(value: TensorValue) -> tuple[Contract, ...]:
-    """Return the contracts that a view keeps of its array: parts of different entries are different, rising parts rise."""
-    contracts = value.storage.array.contracts
-    if all(isinstance(step, Pick | Cut | tf.Insert) for step in value.steps):
-        return contracts
-    return tuple(each for each in contracts if each is Contract.INJECTIVE)
-
-
-def place_of(view: tf.ArrayView, index: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """Return the place in the array of an element of a view."""
-    shapes = [view.array.shape]
-    for count in range(1, len(view.steps) + 1):
-        shapes.append(tf.ArrayView(view.array, view.steps[:count]).shape)
-    place = list(index)
-    for step, before in zip(reversed(view.steps), reversed(shapes[:-1]), strict=True):
-        match step:
-            case Pick(dim, at):
-                place.insert(dim, at)
-            case Cut(dim, start, _, by):
-                place[dim] = s.add(start, s.mul(place[dim], Const(by)))
-            case Permute(order):
-                old: list[Scalar] = [Const(0)] * len(order)
-                for new, source in enumerate(order):
-                    old[source] = place[new]
-                place = old
-            case tf.Insert(dim):
-                del place[dim]
-            case tf.Flip(dim):
-                place[dim] = s.sub(s.sub(before[dim], Const(1)), place[dim])
-            case tf.TileCut(dim, start, _):
-                place[dim] = s.add(start, place[dim])
-            case tf.Refold(shape):
-                flat: Scalar = Const(0)
-                for extent, at in zip(shape, place, strict=True):
-                    flat = s.add(s.mul(flat, extent), at)
-                place = []
-                for extent in reversed(before):
-                    place.insert(0, s.binary(Op.MOD, flat, extent))
-                    flat = s.binary(Op.FLOORDIV, flat, extent)
-    return tuple(map(simplified, place))
-
-
 def _word(op: str) -> str:
     """Return how a value inside an expression is called after its op: `mean` of rowmean and colmean."""
     entry = TABLE.get(op)
@@ -766,35 +582,3 @@ def _has_shape(value: object) -> bool:
 
 def _shown(shape: Sequence[Scalar]) -> str:
     return f"[{', '.join(map(print_scalar, shape))}]"
-
-
-def _is_sum(node: Scalar) -> bool:
-    """Tell whether a scalar is a sum of products of symbols, variables and numbers."""
-    match node:
-        case s.Binary(Op.ADD | Op.MUL, lhs, rhs):
-            return _is_sum(lhs) and _is_sum(rhs)
-        case _:
-            return isinstance(node, s.SymbolRef | Const | Var)
-
-
-def _clips_of(extent: Scalar) -> Iterator[str]:
-    """Yield what would have to hold for bounds of slices of symbols to lie inside of their axis."""
-    match extent:
-        case s.Binary(Op.MAX, bound, Const(0)) | s.Binary(Op.MAX, Const(0), bound) if not _has_clip(bound):
-            yield f"{print_scalar(bound)} >= 0"
-        case s.Binary(Op.MIN, bound, end):
-            inner = bound.lhs if isinstance(bound, s.Binary) and bound.op is Op.MAX else bound
-            yield from _clips_of(bound)
-            if not (_has_clip(inner) or _has_clip(end)):
-                yield f"{print_scalar(inner)} <= {print_scalar(end)}"
-        case s.Binary(_, lhs, rhs):
-            yield from _clips_of(lhs)
-            yield from _clips_of(rhs)
-
-
-def _has_clip(node: Scalar) -> bool:
-    match node:
-        case s.Binary(op, lhs, rhs):
-            return op in (Op.MIN, Op.MAX) or _has_clip(lhs) or _has_clip(rhs)
-        case _:
-            return not isinstance(node, s.SymbolRef | Const)

@@ -107,7 +107,7 @@ def trace_function(function: Callable[..., object], bound: BoundArguments) -> Tr
                                  for argument, each in params),
         change.body(flow.Sequence(tuple(trace.blocks.innermost.items))), tuple(change.view(value.array_view) for value in results),
         tuple(symbols.values()), tuple(scalars), tuple(replace(each, array=change.array(each.array)) for each in trace.constants),
-        tuple(trace.assumptions), span)
+        tuple(trace.facts.assumptions), span)
     numbers = iter(range(len(results)))
     return Traced(complete, None if returned is None else _with_leaves(returned, lambda _: next(numbers)))
 
@@ -318,7 +318,7 @@ def _inner_array(trace: TensorTrace, where: str, value: TensorValue, wanted: Ten
         raise TensorTypeMismatchError(f"{where} is of another {what}", here(), expected=repr(wanted), found=repr(value))
     for extent, named in zip(value.extents, wanted.extents, strict=True):
         known, first = (Const(named), "the annotation") if isinstance(named, int) else symbols.setdefault(named, (extent, path))
-        if not trace.are_same(known, extent):
+        if not trace.facts.are_same(known, extent):
             trace.refuse_extents(f"{where}: `{named}`, by {first}", known, extent, f"{value!r} for {wanted!r}")
     for contract in wanted.contracts:
         if contract not in value.storage.array.contracts:

@@ -15,10 +15,12 @@ import numpy as np
 
 from pto_wsp.errors import SymbolicControlError, TensorIndexError, ValueUseError
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.scalar import Const, Scalar, print_scalar
+from pto_wsp.ir.extents import simplified
+from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.scalar import Const, Op, Scalar, add, binary, mul, print_scalar, sub
 from pto_wsp.ir.symbolic import Symbolic
-from pto_wsp.ir.tensor_function import Array, ArrayStep, ArrayView, Extents
-from pto_wsp.ir.view import Permute
+from pto_wsp.ir.tensor_function import Array, ArrayStep, ArrayView, Extents, Flip, Insert, Refold, TileCut
+from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entry import Operand
 from pto_wsp.source import Span, here
 from pto_wsp.trace.kernel.tile_value import TileOperators
@@ -329,3 +331,45 @@ def _first_value(values: Sequence[object]) -> TensorValue:
 def _refuse(value: TensorValue, what: str, advice: str) -> NoReturn:
     raise SymbolicControlError(f"{what} of a tensor, whose elements are known only at run time", here(),
                                expected="a value that is known while the body is traced", found=repr(value)[:80], help=advice)
+
+
+def contracts_of(value: TensorValue) -> tuple[Contract, ...]:
+    """Return the contracts that a view keeps of its array: parts of different entries are different, rising parts rise."""
+    contracts = value.storage.array.contracts
+    if all(isinstance(step, Pick | Cut | Insert) for step in value.steps):
+        return contracts
+    return tuple(each for each in contracts if each is Contract.INJECTIVE)
+
+
+def place_of(view: ArrayView, index: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """Return the place in the array of an element of a view."""
+    shapes = [view.array.shape]
+    for count in range(1, len(view.steps) + 1):
+        shapes.append(ArrayView(view.array, view.steps[:count]).shape)
+    place = list(index)
+    for step, before in zip(reversed(view.steps), reversed(shapes[:-1]), strict=True):
+        match step:
+            case Pick(dim, at):
+                place.insert(dim, at)
+            case Cut(dim, start, _, by):
+                place[dim] = add(start, mul(place[dim], Const(by)))
+            case Permute(order):
+                old: list[Scalar] = [Const(0)] * len(order)
+                for new, source in enumerate(order):
+                    old[source] = place[new]
+                place = old
+            case Insert(dim):
+                del place[dim]
+            case Flip(dim):
+                place[dim] = sub(sub(before[dim], Const(1)), place[dim])
+            case TileCut(dim, start, _):
+                place[dim] = add(start, place[dim])
+            case Refold(shape):
+                flat: Scalar = Const(0)
+                for extent, at in zip(shape, place, strict=True):
+                    flat = add(mul(flat, extent), at)
+                place = []
+                for extent in reversed(before):
+                    place.insert(0, binary(Op.MOD, flat, extent))
+                    flat = binary(Op.FLOORDIV, flat, extent)
+    return tuple(map(simplified, place))

@@ -25,8 +25,8 @@ from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.entries.compare import where
 from pto_wsp.ops.tensors import TAKE
 from pto_wsp.source import here
-from pto_wsp.trace.tensor.trace import TensorTrace, contracts_of
-from pto_wsp.trace.tensor.value import ArrayRole, TakenCopy, TensorValue
+from pto_wsp.trace.tensor.trace import TensorTrace
+from pto_wsp.trace.tensor.value import ArrayRole, TakenCopy, TensorValue, contracts_of
 from pto_wsp.values import dataclass
 
 Item: TypeAlias = object
@@ -230,7 +230,7 @@ def cut(trace: TensorTrace, view: TensorValue, dim: int, part: slice) -> TensorV
     if stop is None:
         return view.then(Cut(dim, low, extent, step)) if (low, step) != (Const(0), 1) else view
     high = _end(trace, low, _from_end(stop, extent), extent, start, stop)
-    trace.naturals.add(simplified(s.sub(high, low)))
+    trace.facts.naturals.add(simplified(s.sub(high, low)))
     return view.then(Cut(dim, low, high, step))
 
 
@@ -244,29 +244,30 @@ def _from_end(bound: Scalar, extent: Scalar) -> Scalar:
 
 def _clipped(trace: TensorTrace, bound: Scalar, extent: Scalar) -> Scalar:
     """Return a bound within 0 … extent."""
-    if not trace.is_natural(bound):
+    if not trace.facts.is_natural(bound):
         bound = s.maximum(bound, Const(0))
-    return simplified(bound) if trace.is_at_most(bound, extent) else s.minimum(bound, extent)
+    return simplified(bound) if trace.facts.is_at_most(bound, extent) else s.minimum(bound, extent)
 
 
 def _end(trace: TensorTrace, low: Scalar, high: Scalar, extent: Scalar, start: Scalar | None, stop: Scalar) -> Scalar:
     """Return the end of a slice, not before its start. A block `start : start + c` that may be short ends at start + min(c, rest)."""
     length = difference(high, low)
-    apart = None if length is not None or start is None or not trace.is_natural(start) else difference(stop, start)
+    apart = None if length is not None or start is None or not trace.facts.is_natural(start) else difference(stop, start)
     if apart is not None and apart >= 0:
-        return s.add(low, Const(apart) if trace.is_at_most(stop, extent) else s.minimum(Const(apart), s.sub(extent, low)))
+        return s.add(low, Const(apart) if trace.facts.is_at_most(stop, extent) else s.minimum(Const(apart), s.sub(extent, low)))
     if length is not None and length >= 0:
-        if trace.is_at_most(high, extent):
+        if trace.facts.is_at_most(high, extent):
             return simplified(high)
         return s.add(low, s.minimum(Const(length), s.sub(extent, low)))
     inside = _clipped(trace, high, extent)
     if start is not None and (most := _most_apart(stop, start)) is not None and most > 0:
-        rest = s.sub(inside if trace.is_at_most(low, inside) else s.maximum(low, inside), low)      # clipping brings ends no further apart
+        # clipping brings ends no further apart
+        rest = s.sub(inside if trace.facts.is_at_most(low, inside) else s.maximum(low, inside), low)
         return s.add(low, s.minimum(Const(most), rest))
     rising = isinstance(start, Element) and isinstance(stop, Element) and start.tensor.id == stop.tensor.id \
         and Contract.MONOTONE in start.tensor.contracts and start.index[:-1] == stop.index[:-1] \
         and (difference(stop.index[-1], start.index[-1]) or 0) > 0
-    return inside if rising or trace.is_at_most(low, inside) else s.maximum(low, inside)
+    return inside if rising or trace.facts.is_at_most(low, inside) else s.maximum(low, inside)
 
 
 def _most_apart(high: Scalar, low: Scalar) -> int | None:
@@ -364,7 +365,7 @@ def put(trace: TensorTrace, target: TensorValue, new: object) -> None:
     if isinstance(value, TensorValue):
         value = _trimmed(value, target.rank)
         shape = trace.joined_shapes(f"`{target.name}[...] =`", [(repr(target), target.extents), (repr(value), value.extents)])
-        if len(shape) > target.rank or not all(trace.are_same(a, b) for a, b in zip(shape, target.extents, strict=True)):
+        if len(shape) > target.rank or not all(trace.facts.are_same(a, b) for a, b in zip(shape, target.extents, strict=True)):
             raise ExtentError(f"`{target.name}[...] =`: the value is larger than the part", here(), expected=repr(target),
                               found=repr(value))
         value = _apart(trace, value, target)
@@ -403,7 +404,7 @@ def put_by_table(trace: TensorTrace, part: PartOfTensor, new: object, *, add: bo
             value = value.then(Permute(order))
         value = _trimmed(value, len(shape))
         joined = trace.joined_shapes(f"`{target.name}[table] =`", [(_shown_shape(shape), shape), (repr(value), value.extents)])
-        if len(joined) > len(shape) or not all(trace.are_same(a, b) for a, b in zip(joined, shape, strict=True)):
+        if len(joined) > len(shape) or not all(trace.facts.are_same(a, b) for a, b in zip(joined, shape, strict=True)):
             raise ExtentError(f"`{target.name}[table] =`: the value is larger than the places", here(), expected=_shown_shape(shape),
                               found=repr(value))
         value = _apart(trace, value, target)

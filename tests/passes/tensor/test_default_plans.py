@@ -41,6 +41,22 @@ def test_an_extent_of_an_argument_changes_no_plan(arch: str) -> None:
         assert len(again.compiled) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*nothing proves")       # the proof of writes knows whole numbers alone
+def test_the_smallest_promised_bound_counts_and_a_fraction_keeps_its_whole_part() -> None:
+    @jit
+    def orders(x: Tensor[8, "n", F32], y: Tensor[8, "m", F32]) -> Any:
+        tt.assume(x.shape[1] < 4.5)
+        for most in (64, 4096):
+            tt.assume(y.shape[1] <= most)
+        return np.argsort(x), np.argsort(y)
+
+    x, y = (np.random.default_rng(0).standard_normal((8, n)).astype(np.float32) for n in (4, 9))
+    out, other = orders.using(target="interp")(x, y)
+    np.testing.assert_array_equal(out, np.argsort(x))
+    np.testing.assert_array_equal(other, np.argsort(y))
+    assert "n = symbol (planned for 4), m = symbol (planned for 64)" in str(orders.plan())
+
+
 def test_kernels_that_differ_in_names_alone_have_equal_tiles_under_their_own_names() -> None:
     @jit
     def pair(x: Tensor["t", 256, F32], w: Tensor[256, 512, F32], y: Tensor["s", 256, F32], v: Tensor[256, 512, F32]) -> Any:
