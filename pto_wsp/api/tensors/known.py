@@ -32,7 +32,7 @@ from pto_wsp.trace.tensor.captured import CapturedNames
 from pto_wsp.trace.tensor.compiling import refuse_compiling
 from pto_wsp.trace.tensor.signature import BoundArguments
 from pto_wsp.trace.tensor.source_digest import source_digest
-from pto_wsp.trace.tensor.traced import Traced, trace_function
+from pto_wsp.trace.tensor.traced import Traced, check_same, trace_function
 from pto_wsp.values import dataclass
 
 _MOST_TRACED, _MOST_PROGRAMS = 64, 256
@@ -89,6 +89,7 @@ class ProgramCache:
 
 
 PROGRAMS = ProgramCache()
+_MORE_TRACES = 3        # of a body that may draw: each tells a coin that was thrown with a chance of a half
 
 
 class KnownFunctions:
@@ -119,6 +120,8 @@ class KnownFunctions:
             known = self._traced.get(key)
         if known is None:
             known = trace_function(self._function, bound)
+            for _ in range(_MORE_TRACES if self._captured.may_change else 0):
+                check_same(known, trace_function(self._function, bound))
             with self._changing:
                 self._traced[key] = known
                 while len(self._traced) > _MOST_TRACED:

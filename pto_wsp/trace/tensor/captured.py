@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from enum import Enum
 from inspect import unwrap
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +19,8 @@ from pto_wsp.trace.tensor.leaves import leaves_of, parts_of
 from pto_wsp.values import dataclass
 
 MOST_ELEMENTS = 4096       # of a captured array that counts by its elements: larger ones are refused by the trace
+_CHANGING = ("datetime", "numpy.random", "random", "secrets", "time", "uuid")      # modules whose functions give others at each call
+_DRAWS = ("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randn", "randn_like", "randperm")     # of torch
 _LIBRARIES = ("builtins", "jax", "math", "numpy", "pto_wsp", "torch", "typing")     # what their modules hold does not change
 
 Scope: TypeAlias = Mapping[str, object]
@@ -75,6 +77,11 @@ class CapturedNames:
         for one in self._names or ():
             yield one.name, one.value(), one.attributes
 
+    @property
+    def may_change(self) -> bool:
+        """Whether the body may read a clock or draw random numbers; only two traces tell whether it computes with them."""
+        return any(_changes(one) for _, value, attributes in self.values() for one in _with_attributes(value, attributes))
+
     def _read(self, *, again: bool = False) -> tuple[object, ...] | None:
         """Return the key, or None where a name stands for another function than when the names were found."""
         if self._names is None or again:
@@ -127,7 +134,7 @@ def _names_of(function: Callable[..., object], seen: dict[CodeType, None]) -> It
             continue      # of the builtins, or a variable of the body
         found = _CapturedName(scope, name, None)
         value = found.value()
-        if _is_of_library(value):
+        if _is_of_library(value) and not any(map(_changes, _with_attributes(value, attributes))):
             continue
         yield _CapturedName(scope, name, value, () if callable(value) else attributes)
         if callable(value):
@@ -152,6 +159,20 @@ def _names_in(code: CodeType) -> dict[str, tuple[str, ...]]:
             for name, attributes in _names_in(constant).items():
                 found[name] = tuple(dict.fromkeys((*found.get(name, ()), *attributes)))
     return found
+
+
+def _with_attributes(value: object, attributes: tuple[str, ...]) -> tuple[object, ...]:
+    return value, *(getattr(value, name, None) for name in attributes)
+
+
+def _changes(value: object) -> bool:
+    """Tell whether a value is a clock, a generator of random numbers, a module of these, or a function of one of these."""
+    if isinstance(value, BuiltinFunctionType) and value.__name__ in _DRAWS:
+        return True
+    owner = getattr(value, "__self__", None)
+    modules = (value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None), type(value).__module__,
+               type(owner).__module__)
+    return any(isinstance(name, str) and (name in _CHANGING or name.startswith("numpy.random.")) for name in modules)
 
 
 def _is_of_library(value: Any) -> bool:

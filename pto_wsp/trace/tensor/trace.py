@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -96,7 +95,6 @@ class TensorTrace(ABC):
         self.made: dict[int, Storage] = {}          # by the id of the array
         self._constants_by_array: dict[int, tuple[object, Storage]] = {}
         self._ids = itertools.count()
-        self._random_state = _random_state(root)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -149,10 +147,6 @@ class TensorTrace(ABC):
         if isinstance(found, NotTaken):
             raise TensorBodyError(f"the body computes with {found.what}", here(), expected=found.expected, found=found.found,
                                   help=found.help, notes=found.notes)
-        if _random_state(self.root) != self._random_state:
-            raise TensorFunctionError("np.random draws while the body is traced: each call would compute with the same numbers", here(),
-                                      expected="tt.random(shape, seed)", found=f"an array of shape {found.shape}",
-                                      help="the seed may be a parameter, Scalar[DType.I32]; or draw before the call, and pass the array")
         if found.size > LARGEST_CONSTANT:
             raise TensorBodyError(f"an array of {found.size:,} elements would become a constant of the function", here(),
                                   expected=f"at most {LARGEST_CONSTANT:,} elements", found=f"an array of shape {found.shape}",
@@ -564,14 +558,6 @@ def _converted(operands: Sequence[TensorValue]) -> str:
         wanted = (other if constant is operands[0] else operands[0]).dtype
         return f"NumPy made the array: array.astype(np.{wanted.np.name})" if wanted.np.kind in "fiub" else "pass the array as a parameter"
     return f"convert one of them: {other.name if other.name.isidentifier() else 'x'}.astype({dtype!r})"
-
-
-def _random_state(body: CodeType) -> object:
-    """Return a part of the state of NumPy's global generator that each draw of a body changes; None for a body without the word."""
-    if "random" not in body.co_names or "numpy.random" not in sys.modules:
-        return None
-    state: Any = np.random.get_state(legacy=False)
-    return state["state"]["pos"], int(state["state"]["key"][0]), state["has_gauss"]
 
 
 def _has_shape(value: object) -> bool:

@@ -21,6 +21,7 @@ from pto_wsp.errors import (
     LostWriteError,
     PtoError,
     TensorBodyError,
+    TensorFunctionError,
     TensorResultError,
     TensorTypeMismatchError,
     TensorWriteError,
@@ -110,6 +111,23 @@ def trace_function(function: Callable[..., object], bound: BoundArguments) -> Tr
         tuple(trace.facts.assumptions), span)
     numbers = iter(range(len(results)))
     return Traced(complete, None if returned is None else _with_leaves(returned, lambda _: next(numbers)))
+
+
+def check_same(first: Traced, second: Traced) -> None:
+    """Check that two traces of a body for the same arguments give one function.
+
+    Raises: J108 at the first statement that differs.
+    """
+    one, other = first.function, second.function
+    if repr((one.constants, one.body, one.results)) == repr((other.constants, other.body, other.results)):      # NaN is NaN here
+        return
+    drawn = {before.array.id for before, after in zip(one.constants, other.constants, strict=False) if before != after}
+    spans = (before.span for before, after in zip(flow.leaves(one.body), flow.leaves(other.body), strict=False)
+             if repr(before) != repr(after) or any(view.array.id in drawn for view in before.reads))
+    raise TensorFunctionError(f"the body of `{one.name}` is traced once, and computes with numbers that change: each call would have those "
+                              "of the first", next(spans, one.span), found="a drawn number, or the time",
+                              expected="numbers that are the same each time, or come with each call",
+                              help="tt.random(shape, seed) draws in each call; or draw before the call, and pass the numbers")
 
 
 def _with_leaves(value: object, leaf: Callable[[Any], object]) -> object:
