@@ -80,3 +80,16 @@ def suggestion(name: object, known: Iterable[str]) -> str | None:
     holding = [one for one in names if name in one]
     near = holding[0] if near is None and len(holding) == 1 else near
     return None if near is None else f"did you mean {near}?"
+
+
+_FORMS = {      # what kernels, workloads and functions on tensors have under a name of their own
+    "range": ("pto.range(n)", "P.seq(n)", "tt.loop(n)"), "each": ("pto.range(n)", "P(n)", "tt.each(n)"),
+    "when": ("pto.when(c)", "P.when(c)", "tt.when(c)"), "otherwise": ("pto.otherwise()", "P.otherwise()", "tt.otherwise()"),
+}
+_FORMS["loop"] = _FORMS["range"]
+
+
+def form_elsewhere(name: str) -> str:
+    """Return what a loop or a branch is called in each kind of body; "" for another name."""
+    forms = _FORMS.get(name)
+    return "in a kernel it is {}, in a workload {}, in a function on tensors {}".format(*forms) if forms else ""

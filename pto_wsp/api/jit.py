@@ -31,6 +31,7 @@ from pto_wsp.errors import JitOptionError, PtoError, TensorBodyError, TensorSign
 from pto_wsp.ir.exchange import is_array
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import TensorFunction
+from pto_wsp.ops.entry import is_active, is_tile
 from pto_wsp.pickling import PickledByName
 from pto_wsp.schedule.tiling import TilePlan
 from pto_wsp.schedule.tunable import Tunable, tunables_of, usual_value
@@ -79,6 +80,12 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
             return cast(Result, self._inlined(args, plan, out, kwargs))
         if is_on_arrays():      # in a body that runs as a NumPy program
             return cast(Result, self._function(*args, **self._with_usual(args, kwargs)))
+        if is_tracing_workload():
+            raise TensorBodyError(f"`{self.__name__}` is called in a workload", here(), expected="a workload of its own",
+                                  help=f"{self.__name__}.lower(plan, x=X, out=Y) is one, on these Tensors: a >> b runs both")
+        if is_active() and any(map(is_tile, (*args, *kwargs.values()))):
+            raise TensorBodyError(f"`{self.__name__}`, a function on tensors, is called in a kernel", here(), expected="arrays",
+                                  found="a tile", help="a plain Python function that both call is traced in either")
         try:
             values = self._values(args, kwargs, plan)
             reader = ArgumentReader()
@@ -128,9 +135,6 @@ class JitFunction(PickledByName, doors.Displayed, Generic[Result]):
 
     def _prepare(self, key: object, values: Sequence[object], plan: TilePlan | None) -> ReadyCall | RankCall:
         """Return what runs calls of a key that is new."""
-        if is_tracing_workload():
-            raise TensorBodyError(f"`{self.__name__}` is called in a workload", here(), expected="a workload of its own",
-                                  help=f"{self.__name__}.lower(plan, x=X, out=Y) is one, on these Tensors: a >> b runs both")
         if plan is not None and not isinstance(plan, TilePlan):
             raise JitOptionError(f"`{self.__name__}`: plan= takes a TilePlan", here(), expected=f"{self.__name__}.plan(...), or "
                                     "TilePlan.load(path)", found=repr(plan)[:80])

@@ -30,6 +30,7 @@ from pto_wsp.ops.rounding import NUMBERS, Array
 from pto_wsp.ops.traits import Neutral, Side
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
+from pto_wsp.wording import form_elsewhere
 
 Attr: TypeAlias = int | float | bool | str | DType | tuple[int, ...] | None
 Attrs: TypeAlias = tuple[tuple[str, Attr], ...]
@@ -118,8 +119,8 @@ def active(name: str) -> Emitter:
     """
     emitter = _ACTIVE.get()
     if emitter is None:
-        raise OutsideTraceError(f"`pto.{name}` was called outside a kernel", here(),
-                                help="call it in the body of a @kernel; for NumPy arrays at once use kernel.run(...)")
+        raise OutsideTraceError(f"`pto.{name}` was called outside a kernel", here(), help=form_elsewhere(name) or
+                                "call it in the body of a @kernel; for NumPy arrays at once use kernel.run(...)")
     return emitter
 
 

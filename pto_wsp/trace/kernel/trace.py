@@ -25,6 +25,7 @@ from pto_wsp.errors import (
     NumberError,
     OperandKindError,
     OperandShapeError,
+    OutsideTraceError,
     UnsupportedDTypeError,
     ValueUseError,
     ViewBoundsError,
@@ -51,6 +52,7 @@ from pto_wsp.trace.kernel.parts_of_tiles import part_of
 from pto_wsp.trace.kernel.stack import TileStack
 from pto_wsp.trace.kernel.stack_ops import spread, stack_tiles
 from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
+from pto_wsp.wording import form_elsewhere
 
 _ZERO = s.Const(0)
 _HELP_ITEM = "an element as a scalar: pto.item(x, row, col)"
@@ -466,7 +468,8 @@ def current_kernel(name: str) -> KernelTrace:
     """
     trace = active(name)
     if not isinstance(trace, KernelTrace):
-        unreachable("emitter")
+        raise OutsideTraceError(f"`pto.{name}` was called in a function on tensors", here(), help=form_elsewhere(name) or
+                                "such a function reads x[i:j], writes y[i:j] = v, keeps state in tt.zeros(shape) and returns its results")
     return trace
 
 

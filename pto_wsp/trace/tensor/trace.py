@@ -58,6 +58,7 @@ from pto_wsp.trace.tensor.extent_facts import ExtentFacts, clips_of
 from pto_wsp.trace.tensor.names import ValueNames
 from pto_wsp.trace.tensor.value import ArrayRole, Storage, TakenCopy, TensorValue, contracts_of, place_of
 from pto_wsp.values import replaced
+from pto_wsp.wording import form_elsewhere
 
 LARGEST_CONSTANT = 4096     # elements of an array that a body captures
 _CURRENT: ContextVar[TensorTrace | None] = ContextVar("pto_wsp_tensor_trace", default=None)
@@ -70,8 +71,8 @@ def current_trace(name: str) -> TensorTrace:
     """
     trace = _CURRENT.get()
     if trace is None:
-        raise OutsideTraceError(f"`tt.{name}` was called outside a function on tensors", here(),
-                                help="call it in the body of a @jit; f.python(*arrays) runs such a body on NumPy arrays")
+        raise OutsideTraceError(f"`tt.{name}` was called outside a function on tensors", here(), help=form_elsewhere(name) or
+                                "call it in the body of a @jit; f.python(*arrays) runs such a body on NumPy arrays")
     return trace
 
 
@@ -94,6 +95,7 @@ class TensorTrace(ABC):
         self.constants: list[tf.ArrayConstant] = []
         self.made: dict[int, Storage] = {}          # by the id of the array
         self._constants_by_array: dict[int, tuple[object, Storage]] = {}
+        self.symbols: set[s.SymbolRef] = set()      # extents of parameters, and Scalars
         self._ids = itertools.count()
 
     @contextmanager
@@ -225,7 +227,8 @@ class TensorTrace(ABC):
     def scalar(self, where: str, value: object) -> Scalar:
         """Return a Python number or a scalar of the function as a node.
 
-        Raises: J209 for anything else, K104 for the variable of a loop that has ended, J106 for an element written since.
+        Raises: J209 for anything else, a scalar of a workload among it, K104 for the variable of a loop that has ended, J106 for an element
+        written since.
         """
         if isinstance(value, TensorValue):
             return self._element_of(where, value)
@@ -240,9 +243,18 @@ class TensorTrace(ABC):
                 if isinstance(held, TakenCopy):
                     self.check_taken(held)
         for leaf in s.leaves(node):
-            if isinstance(leaf, Var) and not self.blocks.is_loop_open(leaf):
-                raise EscapedValueError(f"{where}: `{leaf.name}` is the variable of a loop that has ended", here(),
-                                        found=print_scalar(node))
+            match leaf:
+                case Var():
+                    if not self.blocks.is_loop_open(leaf):
+                        raise EscapedValueError(f"{where}: `{leaf.name}` is the variable of a loop that has ended", here(),
+                                                found=print_scalar(node))
+                case s.SymbolRef() if leaf in self.symbols:
+                    pass
+                case Element(tensor) if tensor.id in self.made and self.made[tensor.id].array.ref == tensor:
+                    pass
+                case _:
+                    raise TensorOperandError(f"{where}: `{print_scalar(leaf)}` is a scalar of a workload, not of this function", here(),
+                                             help="give the function a Scalar[dtype] parameter and pass a number to each call")
         return node
 
     def _element_of(self, where: str, value: TensorValue) -> Scalar:

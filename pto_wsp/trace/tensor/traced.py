@@ -75,8 +75,10 @@ def trace_function(function: Callable[..., object], bound: BoundArguments) -> Tr
     def leaf(argument: ArrayLeaf | ScalarLeaf) -> object:
         if isinstance(argument, ScalarLeaf):
             scalars.append(SymbolRef(argument.path, -1 - len(scalars), argument.dtype))
+            trace.symbols.add(scalars[-1])
             return Symbolic(scalars[-1])
         shape = tuple(Const(n) if isinstance(n, int) else symbols.setdefault(n, SymbolRef(n, len(symbols))) for n in argument.type.extents)
+        trace.symbols.update(symbols.values())
         kind = ArrayRole.WRITTEN if argument.type.written else ArrayRole.READ
         made = trace.storage(argument.path, shape, argument.type.dtype, kind, contracts=argument.type.contracts, named=True)
         made.span = argument.span

@@ -53,7 +53,7 @@ _FIRST = "P.when"
 
 def branch(keyword: str, *condition: object) -> WorkloadBranch:
     """Return the context manager of a branch: P.when and P.elif_ take a condition, P.otherwise takes none."""
-    trace = current_trace(f"a branch `{keyword}(...)`")
+    trace = current_trace(f"a branch `{keyword}(...)`", keyword.removeprefix("P."))
     span = here()
     node = _condition(keyword, trace.use(as_scalar(condition[0]), user_frame(), span), span) if condition else None
     return WorkloadBranch(trace, keyword, node, span)
@@ -268,7 +268,7 @@ P = Loops()
 
 
 def _loop(axes: tuple[object, ...], names: Names, *, ordered: bool, only_sparse: str = "") -> Iterator[Any]:
-    trace = current_trace("a loop `P(...)`")
+    trace = current_trace("a loop `P(...)`", "range" if ordered else "each")
     frame, span = user_frame(), here()
     if not axes:
         raise WorkloadStructureError("P loops over at least one axis", span)

@@ -39,7 +39,7 @@ from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tensor import Tensor, TensorView
 from pto_wsp.ir.tile import StackType, TileType, extents_of
 from pto_wsp.ir.view import Pick, View, ViewDim, declared, place_of, print_view
-from pto_wsp.ops.entry import is_active
+from pto_wsp.ops.entry import active, is_active
 from pto_wsp.source import Span, argument_span, here, user_frame
 from pto_wsp.trace.kernel.accumulate import accumulator
 from pto_wsp.trace.kernel.annotations import (
@@ -51,6 +51,7 @@ from pto_wsp.trace.kernel.annotations import (
     TileAnnotation,
 )
 from pto_wsp.trace.kernel.definition import KernelDef
+from pto_wsp.trace.kernel.trace import KernelTrace
 from pto_wsp.trace.workload.trace import MadeTask, TaskHandle, WorkloadTrace, current_trace
 from pto_wsp.wording import counted
 
@@ -66,8 +67,11 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
     Raises: K105 outside a workload; T101, T102, T103, T201, T205 for arguments that do not fit; W103 for names out of scope.
     """
     if is_active():
-        raise OutsideTraceError(f"kernel `{definition.name}` was called in the body of a kernel", here(),
-                                help="kernels do not call kernels: share a plain Python function, or make two tasks in the workload")
+        in_kernel = isinstance(active(definition.name), KernelTrace)
+        body = "kernel" if in_kernel else "function on tensors"
+        raise OutsideTraceError(f"kernel `{definition.name}` was called in the body of a {body}", here(),
+                                help="kernels do not call kernels: share a plain Python function, or make two tasks in the workload"
+                                if in_kernel else "f.lower(plan, x=X, out=Y) >> w() runs the function's tasks, then those of a workload w")
     trace = current_trace(f"kernel `{definition.name}` was called")
     frame, span = user_frame(), here()
     if label is not None and any(param.name == "label" for param in definition.params):

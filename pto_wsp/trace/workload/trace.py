@@ -35,10 +35,12 @@ from pto_wsp.ir.mesh import MeshInUse, mesh_of_trace
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tensor import Tensor, live_tensor, watch_tensors
+from pto_wsp.ops.entry import is_active
 from pto_wsp.source import Span, here, is_internal, user_frame
 from pto_wsp.trace.branch import AwaitedWiths
 from pto_wsp.trace.bytecode import assigned_name, left_early, left_early_error
 from pto_wsp.values import dataclass
+from pto_wsp.wording import form_elsewhere
 
 Node = TypeVar("Node")
 
@@ -321,15 +323,15 @@ def refuse_left_early(body: str, stands_for: str, entered_at: int) -> None:
                                    help=f"it is traced once{stands_for}, so break and return have no meaning in it")
 
 
-def current_trace(what: str) -> WorkloadTrace:
-    """Return the running trace. `what`: the subject of the error.
+def current_trace(what: str, form: str = "") -> WorkloadTrace:
+    """Return the running trace. `what`: the subject of the error; `form`: the name of a loop or branch, which other bodies have as well.
 
     Raises: K105 if no trace is running.
     """
     trace = _current.get()
     if trace is None:
-        raise OutsideTraceError(f"{what} outside a workload", here(),
-                                help="write it in a function decorated with @workload, and call that function")
+        raise OutsideTraceError(f"{what} outside a workload", here(), help=(is_active() and form_elsewhere(form)) or
+                                "write it in a function decorated with @workload, and call that function")
     return trace
 
 

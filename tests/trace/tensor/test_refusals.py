@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pto_wsp
-from pto_wsp import DType, In, Injective, InOut, Monotone, Out, PtoError, Scalar, Tensor, jit, tt
+from pto_wsp import DType, In, Injective, InOut, Monotone, Out, PtoError, Scalar, Symbol, Tensor, jit, pto, slot_u64, tt
 
 F32, F16, I32, I64, BOOL = DType.F32, DType.F16, DType.I32, DType.I64, DType.BOOL
 
@@ -90,6 +90,12 @@ def left_in_branch(x: Any) -> Any:
     return made
 
 
+WORDS_OF_KERNELS: dict[str, Callable[[Any], Any]] = {
+    "when": lambda x: pto.when(x.shape[0] > 2), "otherwise": lambda x: pto.otherwise(), "range": lambda x: pto.range(3),
+    "alloc": lambda x: pto.alloc((4, 4), F32), "load": lambda x: pto.load(x, (0, 0), shape=(2, 2)), "store": lambda x: pto.store(x, x),
+    "item": lambda x: pto.item(x, 0, 0), "print": lambda x: pto.print("x", x),
+}
+CELL = Tensor(np.ones((2, 2), np.int32), name="cells")[0, 0]
 SQUARE: list[tuple[str, str, Callable[[Any], Any]]] = [
     ("K103", "if", lambda x: x if x[0, 0] > 0 else -x), ("K103", "int", lambda x: int(x[0, 0])), ("K103", "len", lambda x: x * len(x)),
     ("K103", "float of an extent", lambda x: x * float(x.shape[0])), ("K103", "if of an extent", lambda x: x if x.shape[0] > 2 else -x),
@@ -100,6 +106,8 @@ SQUARE: list[tuple[str, str, Callable[[Any], Any]]] = [
                                                                                                          lambda x: x.__iadd__(1)),
     ("J102", "reshape", written_reshape), ("J104", "number", lambda x: 3.0), ("J104", "extent", lambda x: (x * 2, x.shape[0])),
     ("J105", "Tensor.empty", lambda x: Tensor.empty((4, 4), F32)), ("K105", "kernel", kernel_in_body),
+    *(("K105", f"pto.{word}", use) for word, use in WORDS_OF_KERNELS.items()),
+    *(("J209", repr(number), lambda x, number=number: x + number) for number in (Symbol("s"), Symbol("s") + 1, slot_u64(0), CELL + 1)),
     ("J105", "large constant", lambda x: x + np.zeros((70, 70), np.float32)), ("J106", "reshape", stale_reshape),
     ("J106", "reshape in a loop", stale_in_loop), ("J106", "element", stale_element), ("J108", "inv", lambda x: np.linalg.inv(x)),
     ("J108", "nonzero", lambda x: np.nonzero(x)), ("J108", "where alone", lambda x: np.where(x > 0)), ("J108", "out", lambda x: np.exp(x,
