@@ -14,7 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from pto_wsp.artifact import build
+from pto_wsp.artifact import build, store
 from pto_wsp.check.races.check import Races
 from pto_wsp.run import interpreter
 from pto_wsp.targets import cpu_sim
@@ -24,8 +24,10 @@ from tests.quick import QUICK, SAMPLED
 __all__ = ["Golden", "golden", "golden_owners", "pytest_addoption", "pytest_configure"]
 
 # A cold cache makes the first example slow by a compiler run, so a deadline per example would only report the weather.
-hypothesis.settings.register_profile("fast", max_examples=25, deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=50, deadline=None, derandomize=True)
+# That drawing takes long says the same: of a machine that others use.
+SLOWLY = (hypothesis.HealthCheck.too_slow,)
+hypothesis.settings.register_profile("fast", max_examples=25, deadline=None, suppress_health_check=SLOWLY)
+hypothesis.settings.register_profile("ci", max_examples=50, deadline=None, suppress_health_check=SLOWLY, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "fast"))
 
 
@@ -80,6 +82,14 @@ def bytecode_is_kept(cache_dir: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         patch.setenv("PYTHONPYCACHEPREFIX", str(cache_dir.with_name("bytecode")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobody_says_that_it_waits() -> Iterator[None]:
+    """Let tests wait for what other workers build without a line on stderr, which tests look at."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "TELL_AFTER_S", 600.0)
         yield
 
 

@@ -134,7 +134,7 @@ def test_a_package_is_the_same_in_any_process_and_folder(tmp_path: Path) -> None
     for seed, name in (("1", "one"), ("2", "two")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.py").write_text(SCRIPT)
-        done = subprocess.run([sys.executable, "model.py"], cwd=tmp_path / name, capture_output=True, text=True, timeout=120,
+        done = subprocess.run([sys.executable, "model.py"], cwd=tmp_path / name, capture_output=True, text=True, timeout=300,
                               env={**os.environ, "PYTHONHASHSEED": seed, "PTO_WSP_CACHE_DIR": str(tmp_path / name / "cache")})
         assert done.returncode == 0, done.stderr
         found.append([json.loads(line) for line in done.stdout.splitlines()])

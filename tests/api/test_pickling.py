@@ -113,5 +113,5 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_processes_that_start_anew_call_what_they_are_sent(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
-    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
     assert int(done.stdout) > 0

@@ -160,11 +160,11 @@ def test_execute_returns_while_the_run_goes_on() -> None:
 
     def held(*args: object) -> None:
         started.set()
-        gate.wait(10)
+        gate.wait(300)
         original(*args)  # type: ignore[arg-type]
     program.compiled.runner.run = held  # type: ignore[method-assign, assignment]
     program.execute(Y=array)
-    assert started.wait(10) and not program.is_complete()
+    assert started.wait(300) and not program.is_complete()
     with pytest.raises(ProgramStateError):
         _ = program.stats
     gate.set()

@@ -27,7 +27,7 @@ SANITIZED = "-std=gnu11 -O0 -fwrapv -ffp-contract=off -fsanitize=address,undefin
 def away(folder: Path, *command: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder, with nothing of this project in its environment."""
     done = subprocess.run(command, cwd=folder, env={"PATH": os.environ["PATH"], "LC_ALL": "C"}, capture_output=True, text=True,
-                          check=False, timeout=120)
+                          check=False, timeout=300)
     assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
     return done
 

@@ -30,13 +30,14 @@ static int32_t step(const pto_arg *args, const int64_t *scalars, char *scratch, 
     return 0;
 }
 
-static int n_naps;
+static int n_naps, may_go;
 
 static int32_t nap(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
     (void)args, (void)scalars, (void)scratch, (void)context;
     __atomic_fetch_add(&n_naps, 1, __ATOMIC_RELAXED);
-    nanosleep(&(struct timespec){0, 6000000}, NULL);
+    while (!__atomic_load_n(&may_go, __ATOMIC_SEQ_CST))
+        nanosleep(&(struct timespec){0, 100000}, NULL);
     return 0;
 }
 
@@ -115,13 +116,13 @@ static void *run_once(void *user)
     return NULL;
 }
 
-/* One runs and takes a while, two wait for its pool: who is cancelled ends, whether it runs or waits, and nobody else. */
+/* One runs until the cancel has been said, two wait for its pool: who is cancelled ends, whether it runs or waits, and nobody else. */
 static void only_the_run_that_is_cancelled_ends(void)
 {
     pto_pool *pool = pto_pool_new(2);
     for (int32_t victim = 0; victim < 3; victim++) {
         pthread_t threads[3];
-        n_naps = 0;
+        n_naps = may_go = 0;
         for (int32_t i = 0; i < 3; i++) {
             programs[i] = (program){.pool = pool};
             make(&programs[i], i, i == 0);
@@ -130,6 +131,7 @@ static void only_the_run_that_is_cancelled_ends(void)
                 nanosleep(&(struct timespec){0, 100000}, NULL);
         }
         pto_pool_cancel_run(pool, &programs[victim].cancel);
+        __atomic_store_n(&may_go, 1, __ATOMIC_SEQ_CST);
         for (int32_t i = 0; i < 3; i++) {
             pthread_join(threads[i], NULL);
             CHECK_EQ(programs[i].n_wrong, i == victim ? PTO_E_CANCELLED : PTO_OK);

@@ -206,7 +206,7 @@ def _fresh(model: Path) -> str:
 @pytest.mark.slow
 def test_the_command_as_a_process_of_its_own(model: Path) -> None:
     for arguments, code in (("--help",), 0), (("compile", "model.py"), 0), (("inspect", "nowhere"), 2):
-        done = subprocess.run([sys.executable, "-m", "pto_wsp", *arguments], cwd=model, text=True, capture_output=True, timeout=120)
+        done = subprocess.run([sys.executable, "-m", "pto_wsp", *arguments], cwd=model, text=True, capture_output=True, timeout=300)
         assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
 
 

@@ -81,7 +81,7 @@ def n_tasks(lengths: Sequence[int], heads: int, block: int) -> int:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_example_runs(script: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script), *SMALL.get(script.stem, ())], cwd=tmp_path, text=True, capture_output=True,
-                          timeout=120)
+                          timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not complaints(done.stderr)
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind where it runs"

@@ -70,7 +70,7 @@ def test_a_recipe_is_short(recipe: Recipe) -> None:
 @every_compiled_recipe
 @pytest.mark.sampled(2)
 def test_a_recipe_runs_as_a_script(recipe: Recipe, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, str(recipe.path)], cwd=tmp_path, text=True, capture_output=True, timeout=120)
+    done = subprocess.run([sys.executable, str(recipe.path)], cwd=tmp_path, text=True, capture_output=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == 2 and not list(tmp_path.iterdir())
     assert f"```text\n{done.stdout}```" in section(recipe), f"docs/recipes.md shows another output of {recipe.name}:\n{done.stdout}"

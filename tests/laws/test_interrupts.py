@@ -17,7 +17,7 @@ from pto_wsp import DispatchPolicy, DType, In, InOut, P, Program, PtoError, Scal
 
 I64 = DType.I64
 ROWS = 16
-ENDS_WITHIN_S = 10.0      # on a machine that others use too
+ENDS_WITHIN_S = 60.0      # on a machine that others use too
 SWALLOWED: list[object] = []     # what Python reported to its hook for exceptions that nobody is told of
 CONFIGS: dict[str, dict[str, object]] = {
     "interp": {"target": "interp"}, "one thread": {"threads": 1}, "threads": {"threads": 3}, "sanitized": {"sanitize": True},
@@ -178,10 +178,10 @@ def test_the_next_run_is_right(config: str, n_times: int) -> None:
 
 
 class Finalised:
-    """A value whose end takes a while: Ctrl-C falls on it, and Python swallows it."""
+    """A value whose end lasts until Ctrl-C falls on it, and Python swallows it."""
 
     def __del__(self) -> None:
-        time.sleep(1.5)
+        time.sleep(60)
 
 
 @pytest.mark.parametrize("presses", [1, 2])

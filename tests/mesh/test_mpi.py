@@ -125,7 +125,7 @@ def test_ctrl_c_to_the_launcher_ends_all() -> None:
         assert line, "the ranks have ended"
         pids += [int(number) for number in re.findall(r"rank is (\d+)", line)]
     ranks.send_signal(signal.SIGINT)
-    ranks.communicate(timeout=120)
+    ranks.communicate(timeout=240)
     until = time.monotonic() + 60
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < until, pids

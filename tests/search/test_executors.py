@@ -78,11 +78,11 @@ def test_progress_counts_what_workers_have_done(capsys: pytest.CaptureFixture[st
 
 def script(*words: str) -> subprocess.CompletedProcess[str]:
     usual = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PYTHONPATH": str(ROOT)}
-    return subprocess.run(words, cwd=ROOT, env={**os.environ, **usual}, text=True, capture_output=True, timeout=170)
+    return subprocess.run(words, cwd=ROOT, env={**os.environ, **usual}, text=True, capture_output=True, timeout=280)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun")
 def test_mpi_simulates_the_same() -> None:
     pytest.importorskip("mpi4py")
@@ -91,7 +91,7 @@ def test_mpi_simulates_the_same() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["dask", "dask killed"])
 def test_a_cluster_of_dask_simulates_the_same(kind: str) -> None:
     pytest.importorskip("distributed")
