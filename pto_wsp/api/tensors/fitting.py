@@ -13,14 +13,15 @@ from math import sqrt
 
 from pto_wsp.errors import CapacityError, NoTileFormError, PlanFitError, PtoError
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const, Scalar
+from pto_wsp.ir.scalar import Const, Scalar, elements_in
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tensor_function import Array, ArrayParam, ArrayView, Put, TensorFunction, limit_of
-from pto_wsp.passes.tensor.effects import vars_in
+from pto_wsp.ir.view import Pick
+from pto_wsp.passes.tensor.effects import group_name, vars_in
 from pto_wsp.passes.tensor.emit import emit
 from pto_wsp.passes.tensor.emitted import EmittedModule
 from pto_wsp.passes.tensor.group_costs import axis_names, planned_extent, said_of
-from pto_wsp.passes.tensor.groups import KernelGroup
+from pto_wsp.passes.tensor.groups import KernelGroup, looks_up
 from pto_wsp.passes.tensor.passes import run_tensor_passes
 from pto_wsp.passes.tensor.planned import Fineness, PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import substituted, with_scalars
@@ -86,8 +87,13 @@ def _search(start: PlannedFunction, context: TensorContext, must_lower: bool = F
 
 
 def _has_stacks(function: TensorFunction) -> bool:
-    """Tell whether a tile of a function in tiled form is no matrix: such a tile may have no form in a kernel."""
-    return any(_is_stack(view.shape) for leaf in flow.leaves(function.body) for view in leaf.views if view.rank > 2)
+    """Tell whether a tile of a function in tiled form may have no form in a kernel: one that is no matrix, or that an element picks."""
+    return any((view.rank > 2 and _is_stack(view.shape)) or (leaf.elements and _is_picked(view))
+               for leaf in flow.leaves(function.body) for view in leaf.views)
+
+
+def _is_picked(view: ArrayView) -> bool:
+    return any(isinstance(step, Pick) and elements_in((step.index,)) for step in view.steps) and sum(n != Const(1) for n in view.shape) > 1
 
 
 def _is_stack(shape: Sequence[Scalar]) -> bool:
@@ -96,7 +102,11 @@ def _is_stack(shape: Sequence[Scalar]) -> bool:
 
 
 def _with_finer_cuts(planned: PlannedFunction, context: TensorContext, group: str) -> TensorContext | None:
-    """Return the context in which the values of a group without a form are cut more finely; None where the cut is the finest already."""
+    """Return the context in which a group without a form is cut more finely, first by its loops that look up elements; None for no cut."""
+    loops = {item.var.name for item in flow.walk(planned.function.body) if isinstance(item, flow.Loop) and group_name(item) == group
+             and looks_up(item)} - context.of_tasks
+    if loops:
+        return replace(context, of_tasks=context.of_tasks | loops)
     entry = planned.plan.said("groups", group)
     values = tuple(map(str, entry.value)) if entry is not None and isinstance(entry.value, tuple) else ()
     fineness = max((context.fineness.get(value, Fineness.ANY) for value in values), default=max(Fineness)) + 1

@@ -7,13 +7,14 @@ has the axis is computed step by step, and sums are carried from step to step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from operator import is_
 
 from pto_wsp.errors import InternalError, UnboundedAxisError
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Const, Element, SymbolRef, elements_of, print_scalar
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Const, Element, Scalar, SymbolRef, elements_of, print_scalar
 from pto_wsp.ir.tensor_function import (
     Apply,
     Array,
@@ -28,7 +29,7 @@ from pto_wsp.ir.tensor_function import (
 )
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import ROWS_OF, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
+from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
 from pto_wsp.passes.tensor.effects import group_name, is_move, made_by, vars_in
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.view_steps import dims_of_array
@@ -72,6 +73,7 @@ class KernelGroup:
     found: _Found
 
 
+INDICES = tuple(dtype for dtype in DType if dtype.is_index)
 _SHOWN = 64       # a print shows as many columns side by side
 
 
@@ -79,12 +81,14 @@ _SHOWN = 64       # a print shows as many columns side by side
 class GroupFacts:
     """What decides beside the statements: `users` of arrays (`effects.users_of`), the largest numbers that symbols may be, by name, and the
     values that each task may compute again, as the plan says. `whole_values`: kernels of the target have no parts of a buffer's columns.
+    `looked_up`: the dtypes of elements that kernels of the target read by loop variables.
     """
 
     users: Mapping[int, frozenset[int]]
     bounds: Mapping[str, int]
     again: frozenset[str] = frozenset()
     whole_values: bool = False
+    looked_up: tuple[DType, ...] = INDICES
 
 
 def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None = None) -> KernelGroup | None:
@@ -104,7 +108,7 @@ def group_of(items: Sequence[Item], facts: GroupFacts, start: KernelGroup | None
     puts = (*known.puts, *(one for one in added if isinstance(one, Put) and one.target.array.id not in inside))
     # a statement that stood alone, or reads what is written now, may be in the way
     checked = added if len(before) > 1 and len(puts) == len(known.puts) else statements
-    if not made.isdisjoint(shown) or not _may_share(items[n_old:], checked, puts, inside, len(statements) == 1) \
+    if not made.isdisjoint(shown) or not _may_share(items[n_old:], checked, puts, inside, len(statements) == 1, facts.looked_up) \
             or (facts.whole_values and any(map(_takes_columns, _views_of(statements, inside)))):
         return None
     try:
@@ -243,7 +247,8 @@ def can_walk(axes: Axes, items: Iterable[Item], axis: Dim) -> bool:
     return True
 
 
-def _may_share(items: Sequence[Item], statements: Sequence[Statement], puts: Sequence[Put], inside: frozenset[int], alone: bool) -> bool:
+def _may_share(items: Sequence[Item], statements: Sequence[Statement], puts: Sequence[Put], inside: frozenset[int], alone: bool,
+               looked_up: Collection[DType]) -> bool:
     """Tell whether memory is read and written in one way only, and nothing stands there that needs a task of its own.
 
     `puts`: of all statements of the group, those that write memory.
@@ -267,7 +272,7 @@ def _may_share(items: Sequence[Item], statements: Sequence[Statement], puts: Seq
             return False
         if statement.elements and statement.elements & (written.keys() | inside):
             return False
-    return all(may_be_inside(item, inside) for item in items if not isinstance(item, flow.Do))
+    return all(may_be_inside(item, inside, looked_up) for item in items if not isinstance(item, flow.Do))
 
 
 def _views_of(statements: Sequence[Statement], inside: frozenset[int]) -> Iterator[ArrayView]:
@@ -284,26 +289,48 @@ def _is_rows_of(statement: Statement) -> bool:
     return isinstance(statement, Apply) and statement.op == ROWS_OF
 
 
-def may_be_inside(item: Item, inside: frozenset[int]) -> bool:
-    """Tell whether a loop or choice may be part of a kernel: it writes the kernel's own state, and reads no element by its own number."""
+def may_be_inside(item: Item, inside: frozenset[int], looked_up: Collection[DType]) -> bool:
+    """Tell whether a loop or choice may be part of a kernel: it writes the kernel's own state, and looks up what kernels can look up."""
     for statement in statements_of((item,)):
         if _is_rows_of(statement) or (isinstance(statement, Put) and statement.target.array.id not in inside):
             return False
-    return element_of_iteration(item) is None
+    return element_of_iteration(item, inside, looked_up) is None
 
 
-def element_of_iteration(item: Item) -> Element | None:
-    """Return an element that an item reads by the variable of a loop in the item, which kernels cannot; None if there is none."""
+def element_of_iteration(item: Item, inside: Collection[int], looked_up: Collection[DType]) -> Element | None:
+    """Return an element that an item reads by the variable of a loop in the item, and that a kernel cannot look up; None if there is none.
+
+    A kernel looks up whole numbers of the dtypes `looked_up`, as positions in memory: `pages[table[j]]`. `inside`: ids of the arrays that
+    the kernel computes.
+    """
     inner = list(flow.walk(item))
     loops = {var for one in inner for var in flow.bound_vars(one)}
     for one in inner:
-        scalars = [scalar for evaluation in flow.evaluations(one) for scalar in evaluation.scalars]
-        if isinstance(one, flow.Do):
-            scalars.extend(one.leaf.scalars)
-        for element in elements_of(scalars):
+        elements = list(elements_of(scalar for evaluation in flow.evaluations(one) for scalar in evaluation.scalars))
+        if isinstance(one, flow.Do) and one.leaf.elements:
+            elements += elements_of(_no_places(one.leaf, inside))
+            elements += (element for element in elements_of(one.leaf.scalars) if element.tensor.dtype not in looked_up)
+        for element in elements:
             if vars_in(element.index) & loops:
                 return element
     return None
+
+
+def looks_up(item: Item) -> bool:
+    """Tell whether an item reads an element by the variable of a loop in the item."""
+    return element_of_iteration(item, (), ()) is not None
+
+
+def _no_places(statement: Statement, inside: Collection[int]) -> Iterator[Scalar]:
+    """Yield the scalars of a statement that are no positions in memory: numbers, places in values, and extents without a limit."""
+    by_table = (isinstance(statement, Apply) and statement.op == TAKE) or (isinstance(statement, Put) and statement.table is not None)
+    for view in statement.views:
+        if by_table or view.array.id in inside:
+            yield from view.scalars
+    operands = statement.operands if isinstance(statement, Apply) else (statement.value,) if isinstance(statement, Put) else ()
+    yield from (one for one in operands if not isinstance(one, ArrayView))
+    for shape in (*(view.shape for view in statement.views), *(array.shape for array in statement.defines)):
+        yield from (extent for extent in shape if limit_of(extent) is None)
 
 
 def _computed_again_along(axes: Axes, statement: Apply, tiled: Sequence[Dim], outputs: Sequence[Array], allowed: bool) -> set[Dim]:

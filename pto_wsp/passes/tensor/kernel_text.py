@@ -72,6 +72,10 @@ class Outside(Protocol):
         """Return the name of the tensor that an array is."""
         ...
 
+    def array(self, number: int) -> Array:
+        """Return an array of the function by its id."""
+        ...
+
     @property
     def has_fixed_parts(self) -> bool:
         """Whether parts of a kernel's buffers start at constants alone."""
@@ -92,6 +96,7 @@ class _KnownTiles:
 
     stored: dict[ArrayView, KernelValue] = field(default_factory=dict)
     loaded: dict[ArrayView, KernelValue] = field(default_factory=dict)
+    elements: dict[Element, str] = field(default_factory=dict)
 
     def forget(self, array: Array) -> None:
         """Forget what is known of an array's elements."""
@@ -156,14 +161,15 @@ class _KernelPrinter:
     def _body(self, body: Body) -> None:
         outer = self._scope
         written = _written(body)
-        self._scope = _KnownTiles({}, {view: tile for view, tile in outer.loaded.items() if view.array.id not in written})
+        loaded = {view: tile for view, tile in outer.loaded.items() if view.array.id not in written}
+        self._scope = _KnownTiles({}, loaded, {**outer.elements})
         self._depth += 1
         start = len(self._lines)
         self._items(body.items)
         if len(self._lines) == start:
             self.line("pass")
         self._depth -= 1
-        self._scope = _KnownTiles()
+        self._scope = _KnownTiles(elements=outer.elements)
         for view in outer.stored | outer.loaded:
             if not any(view.array.id == array for array in _written(body)):
                 if view in outer.stored:
@@ -261,7 +267,7 @@ class _KernelPrinter:
             return self._loops[node]
         if any(leaf in self._loops for leaf in scalar.leaves(node) if isinstance(leaf, Var)):
             if isinstance(node, Element):
-                raise NoTile("an index in a loop of a kernel that reads a table", "let the loop be one of tasks: plan key `loops`")
+                return self._looked_up(node)
             return None
         kind = scalar_dtype(node)
         found = dtype or (node.dtype if isinstance(node, SymbolRef) and node.dtype is not None else
@@ -271,6 +277,16 @@ class _KernelPrinter:
             wanted = node.name if isinstance(node, Var | SymbolRef) else "n"
             self._scalars[key] = self.name(wanted)
         return self._scalars[key]
+
+    def _looked_up(self, element: Element) -> str:
+        """Return the name of an element that the kernel reads by a loop variable."""
+        if element not in self._scope.elements:
+            steps = tuple(Pick(0, at) for at in element.index)
+            param = self.bound(ArrayView(self._outside.array(element.tensor.id), steps))
+            param.reads = True
+            at, _, _ = self._piece(param)
+            self._scope.elements[element] = self.let(f"{param.array.name}_item", f"pto.item({param.name}, {at[1:-1]})")
+        return self._scope.elements[element]
 
     # -- statements ----------------------------------------------------------------------------------------------------
     def _statement(self, statement: Statement) -> None:

@@ -53,7 +53,8 @@ class ModuleText:
         self._kernel_lines: list[ModuleLine] = []
         self._groups: dict[str, str] = {}
         self._dtypes: set[DType] = set()
-        self._given = {param.array.id for param in function.params} | {constant.array.id for constant in function.constants}
+        given = (*(one.array for one in function.params), *(one.array for one in function.constants))
+        self._given: dict[int, Array] = {array.id: array for array in given}
         self._bound_of = _parts(self._function)
         self._spelled: dict[str, str] = {}
         self._tensors: dict[int, str] = {}
@@ -131,6 +132,11 @@ class ModuleText:
         """Return the name of the tensor that an array is."""
         self._used |= {extent.name for extent in array.shape if isinstance(extent, SymbolRef)}
         return self._tensors[array.id]
+
+    def array(self, number: int) -> Array:
+        """Return an array of the function by its id."""
+        return self._given.get(number) or next(
+            array for leaf in flow.leaves(self._function.body) for array in leaf.defines if array.id == number)
 
     @property
     def has_fixed_parts(self) -> bool:

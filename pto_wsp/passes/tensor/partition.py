@@ -42,7 +42,15 @@ from pto_wsp.passes.tensor.capacity import HOST_BYTES, smallest_fit
 from pto_wsp.passes.tensor.copied_reshapes import with_copied_reshapes
 from pto_wsp.passes.tensor.effects import Effects, effects_of, is_move, made_by, users_of, users_of_state
 from pto_wsp.passes.tensor.group_costs import FILL, fits, said_of
-from pto_wsp.passes.tensor.groups import GroupFacts, KernelGroup, element_of_iteration, group_of, unbounded_axis
+from pto_wsp.passes.tensor.groups import (
+    INDICES,
+    GroupFacts,
+    KernelGroup,
+    element_of_iteration,
+    group_of,
+    looks_up,
+    unbounded_axis,
+)
 from pto_wsp.passes.tensor.named_groups import NamedGroups, check_followed, group_divided, groups_in
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.rows_one_by_one import with_rows_one_by_one
@@ -112,7 +120,8 @@ class _Partition:
         self._context = context
         self._users = users_of(function)
         self._bounds = function.bounds
-        self._facts = GroupFacts(self._users, self._bounds, again_in(plan), not context.has_parts)
+        self._facts = GroupFacts(self._users, self._bounds, again_in(plan), not context.has_parts,
+                                 tuple(dtype for dtype in INDICES if context.reads_entries(dtype)))
         self._names = Names()
         self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside
         # statements that are marked have their groups
@@ -307,6 +316,8 @@ class _Partition:
         """
         item = items[position]
         if not self._may_be_in_kernel(item):
+            if isinstance(item, flow.Loop) and self._has_no_form(item):
+                self.plan = self.plan.with_choice("loops", item.var.name, "", "tasks", self._why_tasks(item))
             return None
         taken = self._taken_along(parts, waiting, items, position, done)
         for one in (item, *(items[at] for at in sorted(taken or ()))):
@@ -318,10 +329,13 @@ class _Partition:
     def _why_tasks(self, item: Item) -> str:
         """Return why the iterations of a loop are tasks. Raises: J303 for a loop that the plan wants in a kernel."""
         assert isinstance(item, flow.Loop)
-        element = element_of_iteration(item)
+        effects = self._effects_of((item,))
+        element = element_of_iteration(item, effects.writes | effects.defines, self._facts.looked_up)
         reason = "its state cannot stay in one task"
         if element is not None:
             reason = f"a kernel cannot look up {print_scalar(element)} in each iteration"
+        elif self._has_no_form(item):
+            reason = "what it looks up has no form as tiles of one kernel"
         said = self.plan.said("loops", item.var.name)
         if said is not None and said.by_hand and said.value == "kernel":
             raise PlanConflictError(f"the loop over `{said.name}` cannot be in a kernel", here(),
@@ -331,7 +345,17 @@ class _Partition:
 
     def _may_be_in_kernel(self, item: Item) -> bool:
         said = self.plan.said("loops", item.var.name) if isinstance(item, flow.Loop) else None
-        return said.value == "kernel" if said is not None else not isinstance(item, flow.Loop) or item.ordered
+        if said is not None:
+            return said.value == "kernel"
+        return not isinstance(item, flow.Loop) or (item.ordered and not self._has_no_form(item))
+
+    def _has_no_form(self, loop: Item) -> bool:
+        """Tell whether a kernel cannot be the iterations of a loop, as far as is known, for what the loop looks up."""
+        if not isinstance(loop, flow.Loop) or not looks_up(loop):
+            return False
+        products = self._context.makes_package and any(isinstance(one, Apply) and isinstance(TABLE.get(one.op), Matmul)
+                                                       for one in statements_of((loop,)))
+        return products or loop.var.name in self._context.of_tasks
 
     def _taken_along(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
                      done: set[int]) -> set[int] | None:

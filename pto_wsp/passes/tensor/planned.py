@@ -90,7 +90,8 @@ class TensorContext:
 
     `ranks`: of a function that each rank of a mesh runs on its parts, what the parts are of. `shares`: by group and memory, the part of
     the memory that tiles may take, 1 where nothing is said; the rest is the working memory of instructions. `fineness`: how finely values
-    are cut at least, by name: those of kernels that had no form as tiles. `bounds`: the most that symbols may be, where tiles are chosen.
+    are cut at least, by name: those of kernels that had no form as tiles. `of_tasks`: loops that look up elements, in vain in a kernel.
+    `bounds`: the most that symbols may be, where tiles are chosen.
     """
 
     arch: Arch
@@ -99,6 +100,7 @@ class TensorContext:
     ranks: LocalArrays | None = None
     shares: Mapping[tuple[str, str], float] = field(default_factory=dict)
     fineness: Mapping[str, Fineness] = field(default_factory=dict)
+    of_tasks: frozenset[str] = frozenset()
     bounds: Mapping[str, int] = field(default_factory=dict)
 
     def fineness_of(self, statements: Iterable[Statement]) -> Fineness:

@@ -5,7 +5,7 @@ from pto_wsp import DType, Tensor, jit, tt
 def total(cache: Tensor[256, 16, 64, DType.F32], table: Tensor[8, DType.I32]):
     seen = tt.zeros((16, 64))
     for j in tt.loop(8):
-        seen[:] = seen + cache[table[j]]
+        seen[:] = seen + cache[j] * table[j]
     return seen
 
 
@@ -14,11 +14,11 @@ def mistake():
 
 
 # error[J303]: the loop over `j` cannot be in a kernel
-#   --> loop_that_looks_up_pages.py:13:5
+#   --> loop_that_looks_up_numbers.py:13:5
 #      |
 #   13 |     total.plan().but(loops={"j": "kernel"})
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#   --> loop_that_looks_up_pages.py:7:5: the loop
+#   --> loop_that_looks_up_numbers.py:7:5: the loop
 #     |
 #   7 |     for j in tt.loop(8):
 #     |     ^^^^^^^^^^^^^^^^^^^^
