@@ -12,7 +12,8 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 
 # Private names of other libraries, and the methods by which IPython asks for text and HTML.
-FOREIGN = frozenset({"ctypes._CFuncPtr", "ctypes._SimpleCData", "os._exit", "sys._current_frames", "sys._getframe", "torch._C", "torch._int_mm"})
+FOREIGN = frozenset({"ctypes._CFuncPtr", "ctypes._SimpleCData", "os._exit", "sys._current_frames", "sys._getframe", "torch._C",
+                     "torch._int_mm"})
 PROTOCOLS = frozenset({"_asdict", "_fields", "_replace", "_repr_pretty_", "_repr_mimebundle_"})     # of IPython and of named tuples
 OWN = frozenset({"self", "cls", "super()"})     # the class's own
 MENTION = re.compile(r"""(?:\.|import |, ?|^ +|\(|["'])_[A-Za-z]""", re.MULTILINE)     # only files with one are parsed

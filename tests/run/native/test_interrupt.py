@@ -60,7 +60,7 @@ def interrupted() -> Iterator[None]:
     pressed: list[float] = []
 
     def press() -> None:
-        wait_until_in("run", "synchronize")
+        wait_until_in("run", "wait")
         time.sleep(0.1)
         pressed.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
@@ -210,7 +210,7 @@ def test_a_second_one_leaves_a_run_that_cannot_be_ended_and_the_program_says_tha
         raise KeyboardInterrupt
 
     def press() -> None:
-        wait_until_in("synchronize")
+        wait_until_in("wait")
         os.kill(os.getpid(), signal.SIGINT)
         while not seen:
             time.sleep(0.005)

@@ -206,7 +206,7 @@ def test_an_interrupted_wait_lasts_until_the_running_task_has_ended() -> None:
         go.data[:] = 1
 
     def press() -> None:
-        wait_until_in("synchronize")
+        wait_until_in("wait")
         while not y.data.any():
             time.sleep(0.005)
         os.kill(os.getpid(), signal.SIGINT)
