@@ -123,6 +123,7 @@ class _Partition:
         self._facts = GroupFacts(self._users, self._bounds, again_in(plan), not context.has_parts,
                                  tuple(dtype for dtype in INDICES if context.reads_entries(dtype)))
         self._names = Names()
+        self._obstacle: Statement | str | None = None      # what kept the state of the item at hand out of a kernel
         self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside
         # statements that are marked have their groups
         self._named = NamedGroups(function, {} if marked else groups_in(plan, by_hand=True),
@@ -331,17 +332,43 @@ class _Partition:
         assert isinstance(item, flow.Loop)
         effects = self._effects_of((item,))
         element = element_of_iteration(item, effects.writes | effects.defines, self._facts.looked_up)
-        reason = "its state cannot stay in one task"
+        reason, places = "its state cannot stay in one task", [("the loop", item.span)]
         if element is not None:
             reason = f"a kernel cannot look up {print_scalar(element)} in each iteration"
         elif self._has_no_form(item):
             reason = "what it looks up has no form as tiles of one kernel"
+        elif isinstance(self._obstacle, str):
+            reason += f": {self._obstacle}"
+        elif self._obstacle is not None:
+            places.append(("the statement", self._obstacle.span))
+            what = next((array.name for array in self._obstacle.defines), None) or next(view.array.name for view in self._obstacle.views)
+            reason += f": `{what}` and the rest of the loop make no kernel"
         said = self.plan.said("loops", item.var.name)
         if said is not None and said.by_hand and said.value == "kernel":
             raise PlanConflictError(f"the loop over `{said.name}` cannot be in a kernel", here(),
                                     expected="a loop whose state is made, updated and read by statements that can share one task",
-                                    found=reason, also=(("the loop", item.span),), help="leave the entry out: the iterations are tasks")
+                                    found=reason, also=places, help="leave the entry out: the iterations are tasks")
         return reason
+
+    def _blocking(self, items: Sequence[Item]) -> Statement | None:
+        """Return the last statement of a loop without which, and without its readers, items form a kernel; None if there is none."""
+        at, loop = next((at, one) for at, one in enumerate(items) if isinstance(one, flow.Loop))
+        if group_of(items, self._facts) is not None:
+            return None      # memory is too small, or the plan says otherwise
+        for first in reversed(range(len(loop.body.items))):
+            kept, made = list(loop.body.items[:first]), self._effects_of(loop.body.items[first:first + 1]).defines
+            for item in loop.body.items[first + 1:]:
+                effects = self._effects_of((item,))
+                if effects.reads & made:
+                    made |= effects.defines
+                else:
+                    kept.append(item)
+            gone = {id(one) for one in statements_of(loop.body.items)} - {id(one) for one in statements_of(kept)}
+            facts = replace(self._facts, users={one: found - gone for one, found in self._users.items()})
+            rest: Item = replace(loop, body=replace(loop.body, items=tuple(kept)))
+            if group_of([*items[:at], rest, *items[at + 1:]], facts) is not None:
+                return next(flow.leaves(loop.body.items[first]))
+        return None
 
     def _may_be_in_kernel(self, item: Item) -> bool:
         said = self.plan.said("loops", item.var.name) if isinstance(item, flow.Loop) else None
@@ -359,6 +386,7 @@ class _Partition:
 
     def _taken_along(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
                      done: set[int]) -> set[int] | None:
+        self._obstacle = None
         first = self._effects_of(items[position:position + 1])
         if not first.writes and not first.reads & waiting.keys():
             return None
@@ -380,13 +408,18 @@ class _Partition:
                 return None
         own = {id(statement) for statement in statements_of(members)} | {
             id(statement) for part in parts if part.group is not None for statement in statements_of(part.items)}
-        if any(not self._users.get(one, frozenset()) <= own for one in state):
+        outside = [one for one in state if not self._users.get(one, frozenset()) <= own]
+        if outside:
+            name = next(view.array.name for one in statements_of(members) for view in one.views if view.array.id in outside)
+            self._obstacle = f"`{name}` is a result, or used behind the kernel"
             return None
         touched = self._effects_of(members).writes
         later_makes = [at for at in range(position + 1, len(items)) if _id_of(items[at]) in touched - {-1}]
         if any(not _may_stand_first(items[at]) for at in later_makes):
             return None
+        made = [waiting[one] for one in state if one in waiting]
         if not self._place(parts, waiting, members):
+            self._obstacle = self._blocking([*made, *members]) if loops else None
             return None
         for at in later_makes:
             parts.insert(0, _Cluster([items[at]], effects_of(items[at]), None))

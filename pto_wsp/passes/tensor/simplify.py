@@ -3,6 +3,9 @@
     a = exp(x); b = exp(x); y = a + b          before
     a = exp(x); y = a + a                      after
 
+    a = arange(0, 1, 128); y = a[:n] * 2       before
+    b = arange(0, 1, n); y = b * 2             after: a slice of a range is a range, so a kernel needs no memory for it
+
 State that a `Put` writes changes, so what reads it is the same value only as long as nothing is written in between.
 """
 
@@ -18,10 +21,11 @@ from pto_wsp.ir import tensor_function as t
 from pto_wsp.ir.extents import difference, simplified
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import Const, Element, Scalar
+from pto_wsp.ir.view import Cut
 from pto_wsp.ops.spec import Elementwise
-from pto_wsp.ops.tensors import FULL, entry_of
+from pto_wsp.ops.tensors import ARANGE, FULL, entry_of
 from pto_wsp.ops.traits import Side
-from pto_wsp.passes.tensor.effects import arrays_written, with_views
+from pto_wsp.passes.tensor.effects import arrays_written, fresh_ids, with_views
 from pto_wsp.passes.tensor.planned import PlannedFunction, TensorContext
 from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.passes.tensor.view_steps import composed
@@ -32,7 +36,7 @@ Key: TypeAlias = tuple[object, ...]
 
 def simplify(planned: PlannedFunction, context: TensorContext) -> PlannedFunction:
     """Compute common values once, drop what nothing reads, compose views of views, and fold numbers."""
-    function = planned.function
+    function = _with_own_ranges(planned.function)
     short = _with_short_parts(function, frozenset())
     while True:
         simple = _leaf_ids(function) & _leaf_ids(short)      # of statements that stay as they are
@@ -121,6 +125,45 @@ def _folded_item(item: t.Item) -> Iterator[t.Item]:
             yield replace(item, body=_folded(body))
         case _:
             yield item
+
+
+# -- ranges ------------------------------------------------------------------------------------------------------------
+def _with_own_ranges(function: t.TensorFunction) -> t.TensorFunction:
+    """Return a function in which statements that read a slice of a range make a range of their own."""
+    changing, _ = _changing_and_elements(function)
+    ranges = {leaf.results[0].id: leaf for leaf in flow.leaves(function.body)
+              if isinstance(leaf, t.Apply) and leaf.op == ARANGE and leaf.results[0].id not in changing}
+    ids = fresh_ids(function)
+
+    def visit(body: t.Body) -> t.Body:
+        items: list[t.Item] = []
+        for item in body.items:
+            if not isinstance(item, flow.Do):
+                items.append(flow.with_bodies(item, visit))
+                continue
+            def own(view: t.ArrayView) -> t.ArrayView:
+                part = _part_of_range(ranges[view.array.id], composed(view), next(ids)) if view.array.id in ranges and view.steps else None
+                if part is None:
+                    return view
+                items.append(flow.Do(part))
+                return t.ArrayView(part.results[0], composed(view).steps[1:])
+
+            leaf = with_views(item.leaf, own)
+            items.append(replaced(item, leaf=leaf))
+        return replace(body, items=tuple(items))
+
+    return replace(function, body=visit(function.body)) if ranges else function
+
+
+def _part_of_range(whole: t.Apply, view: t.ArrayView, number: int) -> t.Apply | None:
+    """Return the range that the first step of a view cuts out of a range; None for another step, or where floats would round otherwise."""
+    (array,), (start, step) = whole.results, whole.operands
+    cut = view.steps[0]
+    if not isinstance(cut, Cut) or isinstance(start, t.ArrayView) or isinstance(step, t.ArrayView) or s.elements_in((cut.start, cut.stop)) \
+            or not (array.dtype.is_integer or (cut.start == Const(0) and cut.step == 1)):
+        return None
+    part = replace(array, id=number, name=f"{array.name}.part", shape=t.ArrayView(array, view.steps[:1]).shape)
+    return replace(whole, operands=(s.add(start, s.mul(step, cut.start)), s.mul(step, Const(cut.step))), results=(part,))
 
 
 # -- common values -----------------------------------------------------------------------------------------------------
