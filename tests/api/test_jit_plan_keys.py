@@ -178,3 +178,22 @@ def test_the_order_of_loops_goes_before_a_shared_loop() -> None:
     x, g, w = (np.random.default_rng(0).random(shape, np.float32) for shape in ((77, 512), (512,), (512, 384)))
     found = normed_product.using(target="interp")(x, g, w, plan=mine)
     np.testing.assert_allclose(found, normed_product.reference(x, g, w), rtol=1e-5)
+
+
+@jit
+def product_of_letters(x: Tensor["n", 48, F32], w: Tensor[48, "m", F32]):
+    return x @ w
+
+
+@pytest.mark.filterwarnings("ignore:`out` is undefined here")
+@pytest.mark.parametrize(("inner", "nesting"), [
+    ({"n": 16, "m": 32}, ["out_m", "out_n"]), ({0: 16, 1: 32}, ["out_m", "out_n"]),
+    ({"n": 16, "m": 32, "stay": "right"}, ["out_n", "out_m"])], ids=str)
+def test_steps_are_set_by_axes_where_symbols_are_called_as_letters(inner: dict[Any, Any], nesting: list[str]) -> None:
+    plan = product_of_letters.plan(arch="ascend_910b").but(tiles={"out": {0: 64, 1: 64}}, inner={"out": inner})
+    source = product_of_letters.lower(plan).source()
+    kernel = source[source.index("def out("):source.index("@workload")]
+    assert [line.split()[1] for line in kernel.splitlines() if line.strip().startswith("for out_m") or "for out_n" in line] == nesting
+    assert "(out_m * 16, out_n * 32)" in kernel
+    x, w = np.ones((70, 48), np.float32), np.ones((48, 40), np.float32)
+    np.testing.assert_array_equal(product_of_letters.using(target="interp")(x, w, plan=plan), x @ w)

@@ -106,10 +106,10 @@ def _product_of(group: KernelGroup) -> Apply | None:
 
 
 def _said_steps(name: str, group: KernelGroup, plan: TilePlan) -> dict[str, tuple[Dim, PlanEntry]]:
-    """Return the axis and the entry of each step by hand: of m, the rows of the product, and n, the columns."""
+    """Return the axis and the entry of each step by hand: of m, the product's rows, and n, its columns, or of the axis by its name."""
     found: dict[str, tuple[Dim, PlanEntry]] = {}
     for letter, axis in _product_axes(group).items():
-        said = said_of_product(plan, name, group, letter)
+        said = said_of_product(plan, name, group, letter) or said_of(plan, "inner", name, group, axis)
         if said is not None and isinstance(said.first, int):
             found[letter] = axis, said
     return found
