@@ -118,5 +118,5 @@ def finite_error(plan: TaskPlan, task: Submit, index: Sequence[int], number: int
     return NotFiniteError(
         f"task {task_name(plan, task, index)}: `{check.what}` {verb} {fault.value:g} at row {fault.row}, column {fault.col}", check.span,
         expected="no NaN in what is loaded" if loaded else "a finite number, from numbers that are",
-        found=value_text, help=None if loaded else "print what it was made from: pto.print(\"x\", x)",
+        found=value_text, help=None if loaded else "print what it was made from: pto.print(\"x\", x), in a @jit tt.print(\"x\", x)",
         notes=(f"the task was made at {task.span}",))

@@ -99,7 +99,9 @@ def plan_package(request: CompileRequest) -> Planned:
     """
     unsized = request.unsized - request.intermediates or request.unsized      # sizes between tasks come from those of arguments
     if unsized:
-        raise_all([_unsized(slot.ref.shown) for slot in lower(request.workload).tensors if slot.ref.id in unsized])
+        names = [f"`{slot.ref.shown}`" for slot in lower(request.workload).tensors if slot.ref.id in unsized]
+        if names:
+            raise _unsized(" and ".join(filter(None, (", ".join(names[:-1]), names[-1]))))
     made = make_plan(request, DEVICE_PASSES)
     raise_all(form_errors(made.plan, request.target))
     return made
@@ -126,8 +128,8 @@ def make_package(request: CompileRequest, made: Planned, plan: TaskPlan, steerin
                             from_cache=found is not None)
 
 
-def _unsized(name: str) -> MissingDataError:
-    return MissingDataError(f"only a run knows the size of `{name}`, and a package states the sizes of its tensors", None,
+def _unsized(names: str) -> MissingDataError:
+    return MissingDataError(f"only a run knows the size of {names}, and a package states the sizes of its tensors", None,
                             expected="a shape of numbers", help="declare the largest, Tensor(shape=(4096, 8), ...), and cut it where "
                             "it is used: X[:n]; of @jit: f.lower(plan, x=X)")
 

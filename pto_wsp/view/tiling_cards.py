@@ -35,7 +35,7 @@ def plan_card(plan: TilePlan) -> Card:
         rows = tuple((*map(_short, cells), f"{tasks[cells[0]]:,}" if tasks.get(cells[0]) else "", _short(reason))
                      for cells, reason in groups[:_MOST_ROWS])
         head = (*PLAN_HEAD[:-1], "cycles", "tasks", "why")
-        parts.append(TablePart(title="Groups, one kernel each", head=head, rows=rows, right=(6, 7), more=max(0, len(groups) - _MOST_ROWS)))
+        parts.append(_filled_columns("Groups, one kernel each", head, rows, (6, 7), max(0, len(groups) - _MOST_ROWS)))
     if others:
         parts.append(TablePart(title="Loops, tails and others", head=("key", "says", "why"),
                                rows=tuple((key, _short(words), _short(why)) for key, words, why in others[:_MOST_ROWS]),
@@ -47,6 +47,13 @@ def plan_card(plan: TilePlan) -> Card:
     return Card(title=plan.function, subtitle=f"Tile plan · {plan.arch}, target {plan.target}", state=sizes,
                 sentence=_verdict(plan, known, total), parts=tuple(parts),
                 foot="plan.but(tiles={...}) sets entries by hand; plan.diff(other) compares; plan.save(path) keeps it")
+
+
+def _filled_columns(title: str, head: tuple[str, ...], rows: tuple[tuple[str, ...], ...], right: tuple[int, ...], more: int) -> TablePart:
+    """Return a table without the columns in which no row has anything."""
+    kept = [at for at in range(len(head)) if not rows or any(row[at] for row in rows)]
+    return TablePart(title=title, head=tuple(head[at] for at in kept), rows=tuple(tuple(row[at] for at in kept) for row in rows),
+                     right=tuple(new for new, at in enumerate(kept) if at in right), more=more)
 
 
 def _verdict(plan: TilePlan, known: list[tuple[str, int]], total: int) -> str:
@@ -88,7 +95,7 @@ def function_card(function: TensorFunction) -> Card:
     head = ("makes", "shape", "of", "axes", "group")
     shown = tuple(tuple(map(_short, row)) for row in rows[:_MOST_ROWS])
     parts: list[Any] = [ValuesPart(values=params[:_MOST_ROWS])] if params else []
-    parts.append(TablePart(title="Statements", head=head, rows=shown, more=max(0, len(rows) - _MOST_ROWS)))
+    parts.append(_filled_columns("Statements", head, shown, (), max(0, len(rows) - _MOST_ROWS)))
     n = sum(1 for _ in flow.leaves(function.body))
     named = f" in {counted(len(groups), 'group')}: {', '.join(groups[:6])}" if groups else ", not yet in groups"
     sentence = counted(n, "statement") + named

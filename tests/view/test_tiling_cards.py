@@ -166,7 +166,7 @@ def test_loops_choices_state_and_prints_are_rows() -> None:
     function = TensorFunction("f", (ArrayParam(y, written=True),), flow.Sequence((loop, choice)), (), (T,))
     rows = part_of(function_card(function), TablePart).rows
     assert [row[0].strip("\u00a0") for row in rows] == ["for h", "acc", "acc", "", "when", "acc", "acc", "", "otherwise", "acc", "acc", ""]
-    assert rows[0][2] == "each(0, t, 1)" and rows[0][4] == "heads" and rows[2][2] == "+= y"
+    assert rows[0][2] == "each(0, t, 1)" and rows[0][-1] == "heads" and rows[2][2] == "+= y"
     every_form(function_card(function))
 
 
@@ -181,3 +181,13 @@ def test_names_that_are_html_are_text(plan: TilePlan) -> None:
     card = TilePlan(bad, bad, bad).with_choice("groups", bad, "", (bad,), bad).with_choice("tiles", bad, bad, 4, bad).card
     assert "<img" not in html_of(card) and json.loads(card.model_dump_json())["title"] == bad
     assert "<img" not in page_of((card,), "plans")
+
+
+def test_a_column_without_anything_is_left_out(plan: TilePlan) -> None:
+    heads = [part_of(function_card(rmsnorm_linear(group)), TablePart).head for group in ("", "normed")]
+    assert heads == [("makes", "shape", "of", "axes"), ("makes", "shape", "of", "axes", "group")]
+    alone = TilePlan("f", "unit", "interp").with_choice("groups", "out", "", ("out",), "")
+    alone = alone.with_cost(GroupCost("out", ("add",), "vector", (), 4, 128))
+    table = part_of(card_of(alone), TablePart)
+    assert table.head == ("group", "ops", "core", "cycles", "tasks") and table.rows == (("out", "add", "vector", "128", "4"),)
+    assert table.right == (3, 4)

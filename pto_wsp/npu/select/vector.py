@@ -83,8 +83,9 @@ def check_statement(kernel: k.Kernel, stmt: k.Stmt, arch: Arch) -> None:
             return
     if wrong is not None:
         instead = DType.I32 if isinstance(stmt, k.Item) else _INSTEAD.get(wrong, DType.F32)
+        exact = ", which holds whole numbers up to 16,777,216" if wrong.is_integer and instead is DType.F32 else ""
         raise NpuOpError(f"kernel `{kernel.name}`: {arch.name} does not run {what} on {wrong}", stmt.span, expected=print_dtypes(works),
-                         found=f"{wrong}, for {arch.name}", help=f"convert it first: x.astype({instead!r})" if wrong in ON_CHIP else
+                         found=f"{wrong}, for {arch.name}", help=f"convert it first: x.astype({instead!r})" + exact if wrong in ON_CHIP else
                          f"hold the data as {instead!r}, which they compute on")
 
 

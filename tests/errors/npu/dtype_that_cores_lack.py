@@ -33,4 +33,4 @@ def mistake():
 #      |                  ^^^^^^^^^^^^^^^^^^
 #    = expected: f32, f16, bf16, i8, i16, u8, u16, bool
 #    = found:    i32, for ascend_910b
-#    = help:     convert it first: x.astype(DType.F32)
+#    = help:     convert it first: x.astype(DType.F32), which holds whole numbers up to 16,777,216

@@ -29,5 +29,5 @@ def mistake() -> None:
 #      |                  ^^^^^^^^^^
 #    = expected: a finite number, from numbers that are
 #    = found:    nan, from -1
-#    = help:     print what it was made from: pto.print("x", x)
+#    = help:     print what it was made from: pto.print("x", x), in a @jit tt.print("x", x)
 #    = note:     the task was made at nan_made.py:21:13
