@@ -99,7 +99,6 @@ class TensorView(Displayed):
     """A part of a tensor: shape, dtype, and further indexing. Slices never clip silently; `clip` clips explicitly."""
 
     __slots__ = ("at", "holds", "owner", "view")
-    __array_ufunc__ = None
 
     def __init__(self, owner: Tensor, view: View, holds: tuple[object, ...] = (), at: RankPart | None = None) -> None:
         self.owner = owner
@@ -220,10 +219,13 @@ class TensorView(Displayed):
         raise ValueUseError(f"`{print_view(self.view)}` is neither true nor false", here(),
                             help="pick one element for a scalar, or compare in a kernel")
 
-    def _no_arithmetic(self, other: object) -> NoReturn:
+    def _no_arithmetic(self, other: object, found: str = "an operator") -> NoReturn:
         raise ValueUseError("tensors are computed on in kernels, tile by tile", here(),
-                            found=f"an operator on `{print_view(self.view)}`",
-                            help="bind the tensor to a kernel's parameter; for arrays at once use NumPy")
+                            found=f"{found} on `{print_view(self.view)}`",
+                            help="bind the tensor to a kernel's parameter; for arrays at once use NumPy on np.asarray(tensor)")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> NoReturn:
+        self._no_arithmetic(inputs, f"np.{ufunc.__name__}")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_arithmetic
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __matmul__ = __rmatmul__ = __pow__ = __rpow__ = _no_arithmetic
