@@ -134,8 +134,11 @@ def _comparison(check: Check) -> Check:
 
 
 # -- streamed outputs --------------------------------------------------------------------------------------------------
+_MUCH_BYTES = 16 << 20     # measured: from here on caches of 260 MiB cost more than they spare, the next reader's time included
+
+
 def stream_outputs(plan: TaskPlan, context: Context) -> TaskPlan:
-    """Set `streamed` of every kernel: outputs larger than the caches that no task reads, in every task.
+    """Set `streamed` of every kernel: outputs larger than the caches, or of 16 MiB, that no task reads, in every task.
 
     A store past the caches writes whole lines without reading them first: a third less traffic for one output of two inputs. Smaller
     outputs stay in the caches for the next reader.
@@ -160,4 +163,4 @@ def verify_after_stream_outputs(plan: TaskPlan) -> None:
 
 
 def _passes_through(slot: TensorSlot, cache_bytes: int) -> bool:
-    return slot.writes and not slot.reads and prod(slot.ref.shape) * slot.ref.dtype.nbytes > cache_bytes
+    return slot.writes and not slot.reads and prod(slot.ref.shape) * slot.ref.dtype.nbytes >= min(cache_bytes + 1, _MUCH_BYTES)

@@ -71,7 +71,7 @@ def softmax(x):
 
 @jit
 def silu_mul(x, y):
-    return x / (1 + np.exp(-x)) * y
+    return tt.silu(x) * y
 
 
 @jit
