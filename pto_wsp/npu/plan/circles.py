@@ -178,12 +178,14 @@ class _FreshIds:
     values: Iterator[int] = field(init=False)
     buffers: Iterator[int] = field(init=False)
     variables: Iterator[int] = field(init=False)
+    items: Iterator[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.values = fresh_ids(self.kernel)
         made = list(walk(self.kernel.body))
         self.buffers = itertools.count(1 + max((stmt.buffer.id for stmt in made if isinstance(stmt, k.Alloc)), default=-1))
         self.variables = itertools.count(1 + max((stmt.var.id for stmt in made if isinstance(stmt, k.For)), default=-1))
+        self.items = itertools.count(1 + max((stmt.item.id for stmt in made if isinstance(stmt, k.Item)), default=-1))
 
     def again(self, body: Body, scalars: Mapping[s.Var, s.Scalar]) -> Body:
         """Return a copy of a body with new ids for its definitions and with `scalars` substituted for variables."""
@@ -192,6 +194,7 @@ class _FreshIds:
         values = {value.id: replace(value, id=next(self.values)) for value in results}
         buffers = {stmt.buffer.id: replace(stmt.buffer, id=next(self.buffers)) for stmt in inside if isinstance(stmt, k.Alloc)}
         loops = {stmt.var: replace(stmt.var, id=next(self.variables)) for stmt in inside if isinstance(stmt, k.For)}
+        items = {stmt.item: replace(stmt.item, id=next(self.items)) for stmt in inside if isinstance(stmt, k.Item)}
 
         def change(node: object) -> object | None:
             match node:
@@ -199,6 +202,8 @@ class _FreshIds:
                     return values.get(key)
                 case k.Buffer(id=key):
                     return buffers.get(key)
+                case s.ItemRef():
+                    return items.get(node)
                 case s.Var():
                     return loops.get(node) or scalars.get(node)
                 case _:
@@ -257,7 +262,8 @@ def _fits(of: Statements, given: NonzeroParts, buffer: int) -> bool:
     looped = [leaf for leaf in adding if len(leaf.path) > depth]
     terms = all(given.terms(leaf.stmt) == TRUE for leaf in looped if isinstance(leaf.stmt, k.Accumulate))
     bounds = [bound for leaf in looped for loop in leaf.loops[len(start.loops):] for bound in (loop.start, loop.stop)]
-    fixed = all(leaf in outer_variables for node in (*bounds, *parts.copy().pop()) for leaf in s.leaves(node) if isinstance(leaf, s.Var))
+    fixed = all(leaf in outer_variables for node in (*bounds, *parts.copy().pop()) for leaf in s.leaves(node)
+                if isinstance(leaf, s.Var | s.ItemRef))
     return len(parts) == 1 and terms and fixed
 
 

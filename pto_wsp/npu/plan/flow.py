@@ -5,7 +5,8 @@ core to every statement and yields the ordering edges, `groups_of` and `first_ci
 numbers the parts: levels alternate between the two cores, and a lower level runs first.
 
 Loads, and cheap elementwise work on loaded values, belong to no core: each part recomputes such a value if its core can, so that fewer
-values cross between cores. A transposition between a value and a product belongs to the product, which reads its operand transposed.
+values cross between cores. Each part reads the items that its scalars name.
+A transposition between a value and a product belongs to the product, which reads its operand transposed.
 
 A value made inside loops crosses once per iteration. `turns_of` numbers the iterations without gaps, with the inner trip count taken at its
 maximum:
@@ -34,6 +35,7 @@ from pto_wsp.ops.entries.movement import transpose
 from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.spec import Convert, Elementwise, Expand, Iota
 from pto_wsp.ops.table import find
+from pto_wsp.passes.kernel.context import unit_of
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 
@@ -75,6 +77,7 @@ class Statements:
     users: dict[int, list[Leaf]] = field(init=False)     # by value
     accumulators: frozenset[int] = field(init=False)     # buffers to which products are added in place
     stored: frozenset[str] = field(init=False)           # parameters whose memory may change while the kernel runs
+    items: frozenset[int] = field(init=False)            # by `id()`: items beside products, and the loads that they are elements of
 
     def __post_init__(self) -> None:
         self.leaves = tuple(_leaves(self.kernel.body))
@@ -86,6 +89,10 @@ class Statements:
         self.accumulators = frozenset(leaf.stmt.buffer.id for leaf in self.leaves if isinstance(leaf.stmt, k.Accumulate))
         written = {leaf.stmt.param for leaf in self.leaves if isinstance(leaf.stmt, k.Store | k.Scatter)}
         self.stored = frozenset(name for name in self.access if any(self.overlap(name, other) for other in written))
+        items = [leaf.stmt for leaf in self.leaves if isinstance(leaf.stmt, k.Item)]
+        if items and unit_of(self.kernel) is not Unit.CUBE:
+            items = []
+        self.items = frozenset(id(stmt) for item in items for stmt in (item, self.makers[item.value.id].stmt))
 
     def value_of(self, leaf: Leaf) -> k.Value:
         """Return the value that a leaf defines."""
@@ -202,7 +209,7 @@ def iteration_number(loops: Sequence[k.For], what: str) -> IterationNumber:
 
 def _range(node: s.Scalar, ranges: Mapping[s.Var, _Range]) -> _Range | None:
     """Return the least and greatest value of a scalar in terms of symbols known before any loop; None if they are unknown."""
-    if not any(isinstance(leaf, s.Var) for leaf in s.leaves(node)):
+    if not any(isinstance(leaf, s.Var | s.ItemRef) for leaf in s.leaves(node)):
         return node, node
     match node:
         case s.Var():
@@ -304,7 +311,7 @@ class Flow:
 
     def _find_nodes(self) -> None:
         """Assign a core to every statement with an effect, then to the producers of their operands, transitively."""
-        pending = [leaf for leaf in self.of.leaves if result_of(leaf.stmt) is None]
+        pending = [leaf for leaf in self.of.leaves if result_of(leaf.stmt) is None and id(leaf.stmt) not in self.of.items]
         while pending:
             leaf = pending.pop()
             if id(leaf.stmt) in self.units:

@@ -20,7 +20,7 @@ and 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from typing import TypeAlias
 
@@ -28,7 +28,7 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Kernel
-from pto_wsp.ir.kernel_walk import Body, map_bodies, result_of, walk
+from pto_wsp.ir.kernel_walk import Body, bodies_of, map_bodies, result_of, scalars_of, uses_of, walk
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.ir.scalar import Op, ParamExtent, ParamScalar, Scalar
@@ -37,7 +37,7 @@ from pto_wsp.npu.isa.tile_program import ParamAccess
 from pto_wsp.npu.plan.circles import fold_scalar
 from pto_wsp.npu.plan.descriptors import MAX_TENSORS
 from pto_wsp.npu.plan.facts import Part as ValidPart
-from pto_wsp.npu.plan.flow import Flow, IterationNumber, Leaf, Moving, iteration_number
+from pto_wsp.npu.plan.flow import Flow, IterationNumber, Leaf, Moving, Statements, iteration_number
 from pto_wsp.npu.plan.products import is_product
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.compare import ne
@@ -296,14 +296,15 @@ def distribute(flow: Flow, levels: Mapping[int, int]) -> tuple[tuple[Distributed
         shares.append(share)
     crossing = sorted({id(leaf.stmt): leaf for share in shares for leaf in share.given.values()}.values(), key=lambda leaf: leaf.at)
     bridges = {id(leaf.stmt): bridge for leaf, bridge in zip(crossing, bridges_of(flow, crossing), strict=True)}
-    if any(_n_tensors(share, bridges) > MAX_TENSORS for share in shares):
+    tables = {leaf.stmt.param for leaf in flow.of.leaves if id(leaf.stmt) in flow.of.items and isinstance(leaf.stmt, k.Load)}
+    if any(_n_tensors(share, bridges, tables) > MAX_TENSORS for share in shares):
         for share in shares:
             mine = [key for key in bridges if key in share.own]
             bridges |= dict(zip(mine, pack_bridges([bridges[key] for key in mine]), strict=True))
     ids = fresh_ids(flow.of.kernel)
     parts: list[Distributed] = []
     for share in shares:
-        body = tuple(_body(flow.of.kernel.body, share, bridges, ids))
+        body = _without_idle_items(tuple(_body(flow.of, flow.of.kernel.body, share, bridges, ids)), flow.of.items)
         takes = tuple(bridges[key] for key in bridges if key in share.given)
         gives = tuple(bridges[key] for key in bridges if key in share.own)
         parts.append(Distributed(share.unit, replace(flow.of.kernel, body=body), takes, gives))
@@ -322,17 +323,17 @@ def _gather(flow: Flow, share: Share, leaf: Leaf) -> None:
             share.given[key] = maker
 
 
-def _n_tensors(share: Share, bridges: Mapping[int, Bridge]) -> int:
-    """Return the number of tensors that a part takes."""
-    params = {leaf.stmt.param for leaf in (*share.own.values(), *share.again.values()) if isinstance(leaf.stmt, Moving)}
+def _n_tensors(share: Share, bridges: Mapping[int, Bridge], tables: Set[str]) -> int:
+    """Return the number of tensors that a part takes at most. `tables`: those of which the kernel reads items."""
+    params = tables | {leaf.stmt.param for leaf in (*share.own.values(), *share.again.values()) if isinstance(leaf.stmt, Moving)}
     return len(params) + sum(key in share.own or key in share.given for key in bridges)
 
 
-def _body(body: Body, share: Share, bridges: Mapping[int, Bridge], ids: Iterator[int]) -> Iterator[k.Stmt]:
+def _body(of: Statements, body: Body, share: Share, bridges: Mapping[int, Bridge], ids: Iterator[int]) -> Iterator[k.Stmt]:
     for stmt in body:
         key = id(stmt)
         if isinstance(stmt, k.For | k.If):
-            kept = map_bodies(stmt, lambda inner: tuple(_body(inner, share, bridges, ids)))
+            kept = map_bodies(stmt, lambda inner: tuple(_body(of, inner, share, bridges, ids)))
             if isinstance(kept, k.For) and kept.body:
                 yield kept
             elif isinstance(kept, k.If) and (kept.then or kept.other):
@@ -345,6 +346,35 @@ def _body(body: Body, share: Share, bridges: Mapping[int, Bridge], ids: Iterator
             yield stmt
         elif key in share.given:
             yield from bridges[key].loaded(ids, _span(stmt))
+        elif key in of.items:
+            yield stmt
+
+
+def _without_idle_items(body: Body, items: Set[int]) -> Body:
+    """Return a body without the items that no scalar names, the loads of these, and the loops and branches that had nothing else."""
+    while items:
+        named = {leaf for stmt in walk(body) for node in scalars_of(stmt) for leaf in s.leaves(node) if isinstance(leaf, s.ItemRef)}
+        used = {value.id for stmt in walk(body) for value in uses_of(stmt)}
+        kept = tuple(_busy(body, named, used, items))
+        if kept == body:
+            break
+        body = kept
+    return body
+
+
+def _busy(body: Body, named: Set[Scalar], used: Set[int], items: Set[int]) -> Iterator[k.Stmt]:
+    for stmt in body:
+        match stmt:
+            case k.Item(item) if id(stmt) in items and item not in named:
+                continue
+            case k.Load(result) if id(stmt) in items and result.id not in used:
+                continue
+            case k.For() | k.If():
+                inner = map_bodies(stmt, lambda inside: tuple(_busy(inside, named, used, items)))
+                if any(bodies_of(inner)):
+                    yield inner if not isinstance(inner, k.If) or inner.then else _swap_sides(inner)
+            case _:
+                yield stmt
 
 
 def _swap_sides(branch: k.If) -> k.If:

@@ -19,10 +19,9 @@ from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import ParamScalar
 from pto_wsp.npu.plan.circles import open_circles
 from pto_wsp.npu.plan.descriptors import NpuUse
-from pto_wsp.npu.plan.flow import levels_of
+from pto_wsp.npu.plan.flow import Statements, levels_of
 from pto_wsp.npu.plan.parts import Distributed, Part, SplitKernel, distribute, part_of
 from pto_wsp.npu.plan.passes import PART_PASSES
-from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import unit_of
 from pto_wsp.passes.kernel.passes import KernelObserver, any_use
@@ -39,10 +38,10 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     if kernel.cpp_body is not None:   # a user's own body takes all parameters
         return SplitKernel((Part(kernel, unit_of(kernel), use.access, tuple(p.name for p in kernel.memory_params),
                                  tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
-    _refuse_items(kernel)
     run = (runner or Runner()).run
     flow = open_circles(kernel, use, observe)
     of = flow.of
+    _refuse_items(of)
     made, crossings = distribute(flow, levels_of(flow))
     parts: list[Part] = []
     kernel_names: dict[object, str] = {}          # kernel names, by digest, core and access
@@ -65,13 +64,17 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     return SplitKernel(tuple(parts), crossings)
 
 
-def _refuse_items(kernel: k.Kernel) -> None:
-    """Raise N103 for an item in a kernel of the cube core: its parts on other cores would have to read the item again."""
-    item = next((stmt for stmt in walk(kernel.body) if isinstance(stmt, k.Item)), None)
-    if item is not None and unit_of(kernel) is Unit.CUBE:
-        raise NpuOpError(f"kernel `{kernel.name}`: a kernel that multiplies matrices reads no item on the NPU", item.span,
-                         expected="a kernel of vector work alone", found=f"`pto.item` for `{item.item.name}`, and a matrix product",
-                         help="read the number in the workload, K[table[b, j]], or pass it as a Scalar parameter")
+def _refuse_items(of: Statements) -> None:
+    """Raise N103 for an item beside products that its parts cannot read again: no whole number of memory that stays as it is."""
+    for leaf in of.leaves:
+        if not isinstance(item := leaf.stmt, k.Item) or id(item) not in of.items:
+            continue
+        maker = of.makers[item.value.id].stmt
+        if not isinstance(maker, k.Load) or maker.param in of.stored or not item.item.dtype.is_index:
+            raise NpuOpError(f"kernel `{of.kernel.name}`: a kernel that multiplies matrices cannot read this item on the NPU", item.span,
+                             expected="an element, i32 or i64, of a parameter that the kernel does not write",
+                             found=f"`pto.item` for `{item.item.name}`, and a matrix product",
+                             help="read the number in the workload, K[table[b, j]], or pass it as a Scalar parameter")
 
 
 def _local_names(kernel: k.Kernel, part: Distributed) -> dict[str, str]:

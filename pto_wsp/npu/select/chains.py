@@ -239,6 +239,8 @@ class Chains:
                     for inner in bodies_of(stmt):
                         self._around(stmt, inner)
                         self._body(inner)
+                case k.Item():
+                    pass
                 case _:
                     raise InternalError(f"{type(stmt).__name__} in a kernel for the cube core", "the split leaves products there")
 

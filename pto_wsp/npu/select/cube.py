@@ -15,13 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CubeError, unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel_walk import Body
+from pto_wsp.ir.kernel_walk import Body, walk
+from pto_wsp.ir.rewrite import nodes, rewrite
 from pto_wsp.ir.scalar import Op, print_scalar
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.plan.facts import FALSE, TRUE, Change, Facts, conjoin, fresh_before, negate
@@ -190,7 +192,10 @@ def select_cube(use: NpuKernel, arch: Arch) -> tp.TileProgram:
 
     Raises: N104 at the line of an operation that the cube core cannot do, K110 if tiles exceed the memories even in pieces.
     """
+    kernel, variables = _with_variables(use.kernel)
+    use = replace(use, kernel=kernel)
     b = Builder(use, arch, tp.Space.L1)
+    b.items |= variables
     facts = Facts(use.kernel, b.access)
     chains = Chains(use.kernel, facts)
     leave_early(b)
@@ -201,6 +206,27 @@ def select_cube(use: NpuKernel, arch: Arch) -> tp.TileProgram:
         else:
             selection.blocks(part.chain)
     return b.program()
+
+
+def _with_variables(kernel: k.Kernel) -> tuple[k.Kernel, dict[s.ItemRef, s.Var]]:
+    """Return a kernel whose scalars name a variable in place of each item, and the variables."""
+    items = [stmt.item for stmt in walk(kernel.body) if isinstance(stmt, k.Item)]
+    if not items:
+        return kernel, {}
+    first = 1 + max((node.id for node in nodes(kernel.body) if isinstance(node, s.Var)), default=-1)
+    variables = {item: s.Var(item.name, first + n) for n, item in enumerate(items)}
+    known: dict[object, s.ItemRef] = {var: item for item, var in variables.items()}
+
+    def change(node: object) -> object | None:
+        match node:
+            case s.ItemRef():
+                return variables[node]
+            case k.Item(var):      # its own item stays
+                return replace(node, item=known[var])
+            case _:
+                return None
+
+    return rewrite(kernel, change), variables
 
 
 @contextmanager
@@ -249,6 +275,8 @@ class _CubeSelection:
                     self._product(stmt)
                 case k.Store():
                     self._store(stmt)
+                case k.Item():
+                    self._item(stmt)
                 case k.For():
                     self._for(stmt)
                 case k.If():
@@ -257,6 +285,12 @@ class _CubeSelection:
                     unreachable(f"{type(stmt).__name__} in a kernel for cube cores")
 
     # -- operands and results
+
+    def _item(self, stmt: k.Item) -> None:
+        """Append the read of an item from global memory; a place outside reads the nearest."""
+        load = self.chains.pieces[stmt.value.id].load
+        row, col = clamp_start(self.b, load, self.facts.valid(load))
+        self.b.add(tp.GmPeek(self.b.items[stmt.item], load.param, row, col, stmt.span))
 
     def _load(self, stmt: k.Load) -> None:
         b, facts = self.b, self.facts

@@ -170,16 +170,16 @@ class ChainGroup:
         stores = {at for at, stored in chains.stored.items() if stored in members}
         buffers = {chains.chains[member].buffer for member in members}
         self.body = _only(kernel.body, lambda stmt: id(stmt) in self.blocked or id(stmt) in pieces or id(stmt) in stores
-                          or (isinstance(stmt, k.Alloc) and stmt.buffer in buffers))
+                          or isinstance(stmt, k.Item) or (isinstance(stmt, k.Alloc) and stmt.buffer in buffers))
         outer = () if chain is None else self.loads_first()[0]
         self.residence = reside(kernel, self.body, outer, self.blocked, limits)
         size = next(iter(self.blocked.values()))
         self.rows, self.cols = size.rows, size.cols
 
     def loads_first(self) -> tuple[Body, Body]:
-        """Return the loads outside of loops and branches, and the rest of the body."""
-        return (tuple(stmt for stmt in self.body if isinstance(stmt, k.Load)),
-                tuple(stmt for stmt in self.body if not isinstance(stmt, k.Load)))
+        """Return the loads and items outside of loops and branches, and the rest of the body."""
+        return (tuple(stmt for stmt in self.body if isinstance(stmt, k.Load | k.Item)),
+                tuple(stmt for stmt in self.body if not isinstance(stmt, k.Load | k.Item)))
 
 
 def parts_of(kernel: k.Kernel, chains: Chains, limits: Limits) -> Iterator[ChainGroup]:

@@ -29,7 +29,7 @@ from pto_wsp.ir.tensor_function import (
 )
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.passes.tensor.axes import ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
+from pto_wsp.passes.tensor.axes import ARANGE, ROWS_OF, TAKE, Axes, AxisRole, Crooked, Dim, defined_by, statements_of
 from pto_wsp.passes.tensor.effects import group_name, is_move, made_by, vars_in
 from pto_wsp.passes.tensor.flatten import ExtentLimits
 from pto_wsp.passes.tensor.view_steps import dims_of_array
@@ -322,13 +322,14 @@ def looks_up(item: Item) -> bool:
 
 
 def _no_places(statement: Statement, inside: Collection[int]) -> Iterator[Scalar]:
-    """Yield the scalars of a statement that are no positions in memory: numbers, places in values, and extents without a limit."""
+    """Yield the scalars of a statement that are no positions: numbers to compute with, places in values, and extents without a limit."""
     by_table = (isinstance(statement, Apply) and statement.op == TAKE) or (isinstance(statement, Put) and statement.table is not None)
     for view in statement.views:
         if by_table or view.array.id in inside:
             yield from view.scalars
     operands = statement.operands if isinstance(statement, Apply) else (statement.value,) if isinstance(statement, Put) else ()
-    yield from (one for one in operands if not isinstance(one, ArrayView))
+    if not (isinstance(statement, Apply) and statement.op == ARANGE):
+        yield from (one for one in operands if not isinstance(one, ArrayView))
     for shape in (*(view.shape for view in statement.views), *(array.shape for array in statement.defines)):
         yield from (extent for extent in shape if limit_of(extent) is None)
 

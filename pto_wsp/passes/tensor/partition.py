@@ -48,7 +48,6 @@ from pto_wsp.passes.tensor.groups import (
     KernelGroup,
     element_of_iteration,
     group_of,
-    looks_up,
     unbounded_axis,
 )
 from pto_wsp.passes.tensor.named_groups import NamedGroups, check_followed, group_divided, groups_in
@@ -317,7 +316,7 @@ class _Partition:
         """
         item = items[position]
         if not self._may_be_in_kernel(item):
-            if isinstance(item, flow.Loop) and self._has_no_form(item):
+            if isinstance(item, flow.Loop) and item.var.name in self._context.of_tasks:
                 self.plan = self.plan.with_choice("loops", item.var.name, "", "tasks", self._why_tasks(item))
             return None
         taken = self._taken_along(parts, waiting, items, position, done)
@@ -335,7 +334,7 @@ class _Partition:
         reason, places = "its state cannot stay in one task", [("the loop", item.span)]
         if element is not None:
             reason = f"a kernel cannot look up {print_scalar(element)} in each iteration"
-        elif self._has_no_form(item):
+        elif item.var.name in self._context.of_tasks:
             reason = "what it looks up has no form as tiles of one kernel"
         elif isinstance(self._obstacle, str):
             reason += f": {self._obstacle}"
@@ -374,15 +373,7 @@ class _Partition:
         said = self.plan.said("loops", item.var.name) if isinstance(item, flow.Loop) else None
         if said is not None:
             return said.value == "kernel"
-        return not isinstance(item, flow.Loop) or (item.ordered and not self._has_no_form(item))
-
-    def _has_no_form(self, loop: Item) -> bool:
-        """Tell whether a kernel cannot be the iterations of a loop, as far as is known, for what the loop looks up."""
-        if not isinstance(loop, flow.Loop) or not looks_up(loop):
-            return False
-        products = self._context.makes_package and any(isinstance(one, Apply) and isinstance(TABLE.get(one.op), Matmul)
-                                                       for one in statements_of((loop,)))
-        return products or loop.var.name in self._context.of_tasks
+        return not isinstance(item, flow.Loop) or (item.ordered and item.var.name not in self._context.of_tasks)
 
     def _taken_along(self, parts: list[_Cluster], waiting: dict[int, Item], items: list[Item], position: int,
                      done: set[int]) -> set[int] | None:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from pto_wsp import DType, In, Kernel, Out, Scalar, Tensor, Tile, Workload, kernel, pto, workload
+from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.errors import NpuOpError
 from tests.npu.harness import A2A3_FAST, A5_FAST
 from tests.npu.kernels.batch import Array, Bound, Case, check
@@ -36,6 +36,15 @@ def pages(cache: In[Tensor], table: In[Tensor], count: In[Tile[1, 1, I32]], out:
 def picks(x: In[Tile[3, 7, I32]], r: Scalar[I32], c: Scalar[I32], out: Out[Tile[3, 7, I32]]) -> None:
     """Add an element at a place known at run time."""
     pto.store(out, x + pto.item(x, r, c) + x.item(1, 2))
+
+
+@kernel
+def multiplies(x: In[Tile[8, 16, F32]], cache: In[Tensor], table: In[Tensor], n: Scalar[I32], out: Out[Tensor]) -> None:
+    """Multiply by pages of a block table, and by pages that entries of these name; the cube core reads the entries."""
+    for j in pto.range(n):
+        page = pto.item(table, 0, j)
+        pto.store(out, x @ pto.load(cache, (page * 16, 0), shape=(16, 12)), (j * 16, 0))
+        pto.store(out, x @ pto.load(cache, (pto.item(table, 0, page) * 16, 0), shape=(16, 12)), (j * 16 + 8, 0))
 
 
 def chases(dtype: DType) -> Kernel:
@@ -101,6 +110,33 @@ def test_a_page_outside_the_cache_is_not_read(family: str) -> None:
                 expected={"out": cache[2:4] + 7 * cache[14:16]})], family)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("family", A2A3_FAST)
+def test_the_cube_core_reads_a_block_table(family: str) -> None:
+    rng = np.random.default_rng(0)
+    table, x = np.array([[2, 0, 3, 1]], np.int32), rng.integers(-8, 9, (8, 16)).astype(np.float32)
+    cache = rng.integers(-8, 9, (4, 16, 12)).astype(np.float32)
+    cases = []
+    for n in (1, 4):
+        given = {"x": Bound.plain(x), "cache": Bound.plain(cache.reshape(64, 12)), "table": Bound.plain(table), "n": n}
+        pages = [page for j in range(n) for page in (table[0, j], table[0, table[0, j]])]
+        want = np.concatenate([x @ cache[page] for page in pages])
+        cases.append(Case(multiplies, {**given, "out": Bound.plain(np.zeros_like(want))}, {"cache": F32, "table": I32, "out": F32},
+                          expected={"out": want}))
+    check(cases, family)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", A2A3_FAST)
+def test_the_cube_core_reads_nothing_outside_a_table(family: str) -> None:
+    """An index of the run outside the table reads the nearest element, as on the vector core."""
+    x, cache = np.eye(8, 16, dtype=np.float32), np.arange(32 * 12, dtype=np.float32).reshape(32, 12)
+    given = {"x": Bound.plain(x), "cache": Bound.plain(cache), "table": Bound.plain(np.array([[0, 1]], np.int32)), "n": 3}
+    want = np.concatenate([cache[at:at + 8] for at in (0, 0, 16, 16, 16, 16)])
+    check([Case(multiplies, {**given, "out": Bound.plain(np.zeros((48, 12), np.float32))}, {"cache": F32, "table": I32, "out": F32},
+                expected={"out": want})], family)
+
+
 def refused(made: Kernel, x: Array, out: Array) -> Workload:
     """Return a workload of one task."""
     @workload
@@ -131,12 +167,24 @@ def test_dtypes_that_lie_otherwise_on_chip_are_refused() -> None:
         assert caught.value.expected == "i32, i16, i64"
 
 
-def test_a_kernel_of_products_is_refused() -> None:
+def test_an_item_of_what_a_kernel_of_products_computes_is_refused() -> None:
     @kernel
-    def product(x: In[Tile[16, 16, F32]], out: Out[Tile[16, 16, F32]]) -> None:
+    def computed(x: In[Tile[16, 16, F32]], out: Out[Tile[16, 16, F32]]) -> None:
         with pto.when(pto.item(pto.cast(x, I32), 0, 0) > 0):
             pto.store(out, x @ x)
 
+    @kernel
+    def written(x: In[Tile[16, 16, F32]], table: InOut[Tensor], out: Out[Tile[16, 16, F32]]) -> None:
+        pto.store(table, pto.full((1, 1), 3, I32), (0, 1))
+        pto.store(out, (x @ x) * pto.cast(pto.full((1, 1), pto.item(table, 0, 1), I32), F32))
+
     x = np.zeros((16, 16), np.float32)
-    with pytest.raises(NpuOpError, match="a kernel that multiplies matrices reads no item on the NPU"):
-        refused(product, x, x).compile("ascend_npu")
+    with pytest.raises(NpuOpError, match="a kernel that multiplies matrices cannot read this item on the NPU"):
+        refused(computed, x, x).compile("ascend_npu")
+
+    @workload
+    def once() -> None:
+        written(Tensor(x, name="x"), Tensor(np.zeros((1, 4), np.int32), name="table"), Tensor(x.copy(), name="out"))
+
+    with pytest.raises(NpuOpError, match="a kernel that multiplies matrices cannot read this item on the NPU"):
+        once().compile("ascend_npu")

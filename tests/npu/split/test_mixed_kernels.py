@@ -353,3 +353,33 @@ def test_an_expert_gathers_multiplies_and_scatters(rows: int) -> None:
     np.add.at(expected, which[:, 0], gate / (1 + np.exp(-gate)) * up @ w2 * share)
     np.testing.assert_allclose(given["y"], expected, rtol=1e-3, atol=1e-3)
     assert cores(plan) == ["v", "c", "v", "c", "v"]
+
+
+def test_each_part_reads_the_items_that_its_pieces_are_at() -> None:
+    @kernel
+    def attends(x: In[TILE], cache: In[Tensor], table: In[Tensor], n: Scalar[I32], out: Out[TILE]) -> None:
+        total, top = pto.alloc((S, S), F32, init=0), pto.alloc((S, 1), F32, init=-math.inf)
+        for j in pto.range(n):
+            page = pto.item(table, 0, j)
+            with pto.when(j % 2 == 0):
+                held = pto.load(cache, (page * S, 0), shape=(S, S), valid=(pto.item(table, 1, page), S))
+                score = x @ held.T
+                peak = pto.maximum(top, pto.rowmax(score))
+                total[:] = total * pto.exp(pto.maximum(top - peak, -9)) + pto.exp(score - peak) @ held * page
+                top[:] = peak
+        pto.store(out, total)
+
+    @kernel
+    def chained(x: In[TILE], cache: In[Tensor], table: In[Tensor], out: Out[TILE]) -> None:
+        total = pto.alloc((S, S), F32, init=1)
+        for j in pto.range(3):      # each product waits for vector work on the one before: the loop is written out
+            total[:] = pto.tanh(total @ pto.load(cache, (pto.item(table, 0, j) * S, 0), shape=(S, S)) + x)
+        pto.store(out, total)
+
+    cache, table = random(4 * S, S), np.array([[2, 0, 3, 1], [S, 5, S, 1]], np.int32)
+    for n in (0, 1, 4):
+        plan = both(attends, x=random(S, S), cache=cache, table=table, n=n, out=np.zeros((S, S), np.float32))
+        assert cores(plan) == ["c", "v", "c", "v"]
+    score, *_ = plan.kernels
+    assert {param.name for param in score.kernel.memory_params} == {"x", "cache", "table", "score"}
+    both(chained, x=random(S, S), cache=cache, table=table, out=np.zeros((S, S), np.float32))
