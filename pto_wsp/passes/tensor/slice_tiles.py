@@ -7,33 +7,16 @@
 from __future__ import annotations
 
 from pto_wsp.ir import flow
-from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, minimum, sub
-from pto_wsp.ir.tensor_function import ArrayStep, ArrayView, Body, Refold, TileCut
+from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, sub
+from pto_wsp.ir.tensor_function import ArrayStep, ArrayView, Body, TileCut
 from pto_wsp.ir.view import Cut
 from pto_wsp.passes.tensor.effects import with_views
-from pto_wsp.passes.tensor.substitute import with_scalars
 from pto_wsp.values import replaced
 
 
 def with_tile_cuts(body: Body) -> Body:
     """Return a body whose slices of a known size, `k[j:j + 128]` to the end of an axis, are tiles, so that their bound is seen."""
-    tiled = flow.rewrite_leaves(body, lambda statement: with_views(statement, _with_tiles))
-    views = [view for leaf in flow.leaves(tiled) for view in leaf.views]
-    arrays = {array.id: array for leaf in flow.leaves(tiled) for array in leaf.defines} | {view.array.id: view.array for view in views}
-    shapes = [array.shape for array in arrays.values()] + [step.shape for view in views for step in view.steps if isinstance(step, Refold)]
-    if all(_bounded(extent) is extent for shape in shapes for extent in shape):
-        return tiled
-    return with_scalars(tiled, _bounded, shapes_only=True)
-
-
-def _bounded(extent: Scalar) -> Scalar:
-    """Return min(a, b) - c as min(a - c, b - c): the extent of a slice that ends at its size or where the axis ends."""
-    match extent:
-        case Binary(Op.SUB, Binary(Op.MIN, one, other), start):
-            first, second = sub(one, start), sub(other, start)
-            return minimum(second, first) if isinstance(second, Const) else minimum(first, second)
-        case _:
-            return extent
+    return flow.rewrite_leaves(body, lambda statement: with_views(statement, _with_tiles))
 
 
 def _with_tiles(view: ArrayView) -> ArrayView:

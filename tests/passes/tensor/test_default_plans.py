@@ -57,6 +57,18 @@ def test_the_smallest_promised_bound_counts_and_a_fraction_keeps_its_whole_part(
     assert "n = symbol (planned for 4), m = symbol (planned for 64)" in str(orders.plan())
 
 
+def test_what_equal_values_decide_is_decided_before_groups_are_made() -> None:
+    @jit
+    def never(x: Tensor[4, DType.I32], y: Tensor["t", 8, F32]) -> Any:
+        out, wide = tt.zeros(y.shape), np.exp(y)
+        n, m = x + 1, x + 1
+        with tt.when(n[0] < m[0]):      # n[0] < n[0], once both are one value; then nothing reads `wide`
+            out[:] = wide
+        return out
+
+    assert never.plan().group_names == ("out.fill",)
+
+
 def test_kernels_that_differ_in_names_alone_have_equal_tiles_under_their_own_names() -> None:
     @jit
     def pair(x: Tensor["t", 256, F32], w: Tensor[256, 512, F32], y: Tensor["s", 256, F32], v: Tensor[256, 512, F32]) -> Any:
