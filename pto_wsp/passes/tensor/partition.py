@@ -122,7 +122,7 @@ class _Partition:
         self._facts = GroupFacts(self._users, self._bounds, again_in(plan), not context.has_parts,
                                  tuple(dtype for dtype in INDICES if context.reads_entries(dtype)))
         self._names = Names()
-        self._obstacle: Statement | str | None = None      # what kept the state of the item at hand out of a kernel
+        self._obstacle: str | Sequence[Item] | None = None      # why state is in no kernel: in words, or what does not form one
         self._effects: dict[int, tuple[Item, Effects]] = {}     # by Python id, of items that are kept alive beside
         # statements that are marked have their groups
         self._named = NamedGroups(function, {} if marked else groups_in(plan, by_hand=True),
@@ -338,9 +338,9 @@ class _Partition:
             reason = "what it looks up has no form as tiles of one kernel"
         elif isinstance(self._obstacle, str):
             reason += f": {self._obstacle}"
-        elif self._obstacle is not None:
-            places.append(("the statement", self._obstacle.span))
-            what = next((array.name for array in self._obstacle.defines), None) or next(view.array.name for view in self._obstacle.views)
+        elif self._obstacle is not None and (blocking := self._blocking(self._obstacle)) is not None:
+            places.append(("the statement", blocking.span))
+            what = next((array.name for array in blocking.defines), None) or next(view.array.name for view in blocking.views)
             reason += f": `{what}` and the rest of the loop make no kernel"
         said = self.plan.said("loops", item.var.name)
         if said is not None and said.by_hand and said.value == "kernel":
@@ -410,7 +410,7 @@ class _Partition:
             return None
         made = [waiting[one] for one in state if one in waiting]
         if not self._place(parts, waiting, members):
-            self._obstacle = self._blocking([*made, *members]) if loops else None
+            self._obstacle = [*made, *members] if loops else None
             return None
         for at in later_makes:
             parts.insert(0, _Cluster([items[at]], effects_of(items[at]), None))
