@@ -1,7 +1,8 @@
 """State that loops, statements and branches update one after the other stays in one kernel, and has the numbers of the NumPy program.
 
 Bodies are drawn as phases that update an accumulator and an extreme of blocks of queries, from blocks of keys: loops in order, statements
-on all or on parts of the state, `tt.when`. Blocks may be short: what lies behind their ends is no number of the state.
+on all or on parts of the state, `tt.when`, loops over blocks that a table names. Blocks may be short: what lies behind their ends is no
+number of the state.
 """
 
 from __future__ import annotations
@@ -31,13 +32,18 @@ def _meet(state: tuple[Any, Any], q: Any, keys: Any, factor: float, masked: bool
     top[:] = peak
 
 
-def _update(state: tuple[Any, Any], q: Any, k: Any, block: Any, draw: random.Random, phase: str) -> None:
+def _update(state: tuple[Any, Any], q: Any, k: Any, table: Any, block: Any, draw: random.Random, phase: str) -> None:
     total, top = state
     factor, masked = draw.choice((0.5, 0.75, -1.0)), draw.random() < 0.5      # the body of a loop is run once here, often by NumPy
     if phase == "loop":
         step = draw.choice((2, 3, BLOCK))
         for j in tt.loop(0, np.maximum(block, 1) * step, step):
             _meet(state, q, k[j:j + step], factor, masked)
+    elif phase == "pages":
+        step = draw.choice((1, 3, 4))
+        for j in tt.loop(np.minimum(block + 1, table.shape[0])):
+            first = table[j] + block
+            _meet(state, q, k[first:first + step], factor, masked)
     elif phase == "statement":
         _meet(state, q, k[:5], factor, masked)
     elif phase == "parts":
@@ -52,28 +58,30 @@ def _update(state: tuple[Any, Any], q: Any, k: Any, block: Any, draw: random.Ran
 
 def drawn_body(seed: int) -> Any:
     @jit
-    def body(q: Tensor["r", WIDTH, F32], k: Tensor["n", WIDTH, F32]):
+    def body(q: Tensor["r", WIDTH, F32], k: Tensor["n", WIDTH, F32], table: Tensor["m", I32]):
         tt.assume(k.shape[0] >= 5)
         draw = random.Random(seed)
         whole = draw.random() < 0.5      # blocks of a number of rows, of which a statement may update parts
         phases = [draw.choice(("statement", "when", "loop", *("parts",) * whole)) for _ in range(draw.choice((1, 2)))]
         phases.insert(draw.randrange(len(phases) + 1), "loop")
+        phases += ["pages"] * (seed % 3)
         out, tops = tt.zeros(q.shape), tt.zeros((q.shape[0], 1))
         for i in tt.each(q.shape[0] // BLOCK if whole else (q.shape[0] + BLOCK - 1) // BLOCK):
             rows = slice(i * BLOCK, (i + 1) * BLOCK)
             mine = q[rows] * 0.5
             state = tt.zeros(mine.shape), tt.full((mine.shape[0], 1), -4.0)
             for number, phase in enumerate(phases):
-                _update(state, mine, k, i, random.Random(seed + number), phase)
+                _update(state, mine, k, table, i, random.Random(seed + number), phase)
             out[rows] = state[0]
             tops[rows] = state[1]
         return out, tops
     return body
 
 
-def arguments(seed: int) -> tuple[np.ndarray, np.ndarray]:
+def arguments(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return tuple((rng.integers(-4, 5, (int(rng.integers(low, 20)), WIDTH)) / 4).astype(np.float32) for low in (1, 5))
+    q, k = ((rng.integers(-4, 5, (int(rng.integers(low, 20)), WIDTH)) / 4).astype(np.float32) for low in (1, 5))
+    return q, k, rng.integers(0, len(k) - 4, 4).astype(np.int32)       # the last block of queries is the third
 
 
 @pytest.mark.parametrize(("seed", "target"), [*((seed, "interp") for seed in range(5)), *(
@@ -84,7 +92,12 @@ def test_state_stays_in_one_kernel_and_keeps_its_numbers(seed: int, target: str)
     plan = body.plan(*given)
     assert {entry.value for entry in plan.entries if entry.key == "loops"} == {"kernel"}
     wanted = body.python(*given)
-    for found in (body.reference(*given), body(*given)):
+    results = body(*given)
+    if seed >= 5 and target == "interp":
+        by_tasks = plan.but(loops={entry.name: "tasks" for entry in plan.entries if entry.key == "loops"})
+        for found, same in zip(body(*given, plan=by_tasks), results, strict=True):
+            np.testing.assert_array_equal(found, same)
+    for found in (body.reference(*given), results):
         for one, other in zip(found, wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 * max(1.0, float(np.max(np.abs(other), initial=0))))
 
@@ -109,7 +122,7 @@ def two_loops(q: Tensor["r", 8, F32], k: Tensor["n", 8, F32]):
     pytest.param(entries, marks=pytest.mark.slow)
     for entries in ({"loops": {"m": "tasks"}}, {"loops": {"j": "tasks"}}, {"groups": {"apart": ("score",)}})])
 def test_what_a_person_wants_apart_keeps_the_state_out_of_a_kernel(entries: dict[str, Any]) -> None:
-    q, k = arguments(3)
+    q, k, _ = arguments(3)
     given = q, np.concatenate([k, k])[:9]
     plan = two_loops.plan(*given).but(**entries)
     np.testing.assert_allclose(two_loops(*given, plan=plan), two_loops.python(*given), rtol=1e-5, atol=1e-5)
