@@ -20,7 +20,6 @@ from pto_wsp.ir.tensor_function import Apply, Array, ArrayView, Insert, Item, Ma
 from pto_wsp.ir.view import Cut, Permute, Pick
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
-from pto_wsp.ops.whole import Movement
 from pto_wsp.passes.tensor.flatten import may_be_given, split_into
 
 Dim: TypeAlias = int                          # a dimension of a value of the group, counted as the statements name them
@@ -79,7 +78,7 @@ class Axes:
         keep = self.extends = start is not None and not self._joins_old
         self._found: dict[int, tuple[ArrayView | Array, Dims]] = start._found.copy() if start is not None and keep else {}
         self._order: dict[Dim | None, None] = start._order.copy() if start is not None and keep else {}
-        self._by_tables: set[Dim | None] = start._by_tables.copy() if start is not None and keep else {None}
+        self._by_tables: set[Dim | None] = start._by_tables.copy() if start is not None and keep else set()
         self.turned: bool = start is not None and keep and start.turned
         for statement in added if keep else statements:
             self._list(statement)
@@ -270,26 +269,19 @@ class Axes:
             self._join(self._dims(result)[-1], n)
             self._join(inner, inner_again)
             self._ask(inner, AxisRole.SUMMED)
-        elif isinstance(entry, Movement) and entry.transposes:
-            self._along(result, views[0], 2, 2)
-            for here, there in ((-1, -2), (-2, -1)):
-                self._join(self._dims(result)[here], self._dims(views[0])[there])
-        else:
-            # an op that needs its last dimension whole, or (a movement) its last two
-            whole = 2 if isinstance(entry, Movement) else 1
+        elif statement.op == ROWS_OF:
+            everything: tuple[ArrayView | Array, ...] = (*views, *statement.results)
+            for value in everything:
+                for k in range(len(self._dims(value))):
+                    self._ask_of(value, k, AxisRole.WHOLE)
+        else:      # an op that needs its last dimension whole
             for made in statement.results:
-                for k in range(min(whole, made.rank)):
-                    self._ask_of(made, -1 - k, AxisRole.WHOLE)
+                if made.rank:
+                    self._ask_of(made, -1, AxisRole.WHOLE)
             for view in views:
-                for k in range(min(whole, len(view.shape))):
-                    self._ask_of(view, -1 - k, AxisRole.WHOLE)
-                if statement.op != ROWS_OF:
-                    self._along(result, view, whole, whole)
-            if statement.op == ROWS_OF:
-                everything: tuple[ArrayView | Array, ...] = (*views, *statement.results)
-                for value in everything:
-                    for k in range(len(self._dims(value))):
-                        self._ask_of(value, k, AxisRole.WHOLE)
+                if view.shape:
+                    self._ask_of(view, -1, AxisRole.WHOLE)
+                self._along(result, view, 1, 1)
 
 
 def _behind_a_split(view: ArrayView) -> list[int]:

@@ -28,7 +28,6 @@ from pto_wsp.ir.tensor_function import (
 from pto_wsp.ir.view import Cut
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import TABLE
-from pto_wsp.ops.whole import Movement
 from pto_wsp.passes.tensor.axes import ROWS_OF, AxisRole, Dim
 from pto_wsp.passes.tensor.counting_sort import held_places, sort_counts
 from pto_wsp.passes.tensor.effects import vars_in
@@ -238,10 +237,10 @@ def _reads(var: Var | None, node: Scalar) -> bool:
 
 
 def _leading_axes(group: KernelGroup) -> set[Dim | None]:
-    """Return the axes in front of the two that a product, a sum of columns or a movement works on: a task has one position of these."""
+    """Return the axes in front of the two that a product or a sum of columns works on: a task has one position of these."""
     found: set[Dim | None] = set()
     for statement in group.statements:
-        if isinstance(statement, Apply) and isinstance(TABLE.get(statement.op), Matmul | ColReduce | Movement):
+        if isinstance(statement, Apply) and isinstance(TABLE.get(statement.op), Matmul | ColReduce):
             for array in statement.results:
                 found.update(group.axes.of_array(array)[:-2])
             for view in statement.reads:

@@ -19,15 +19,15 @@ from pto_wsp.ir.tensor_function import Apply
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entries import cast as casts
 from pto_wsp.ops.entry import Finish, Operator
-from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, RowReduce
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.tensors import ARANGE, FULL, RANDOM, tail_of
 from pto_wsp.ops.traits import Fill
-from pto_wsp.ops.whole import Movement, TileFunction
+from pto_wsp.ops.whole import TileFunction
 from pto_wsp.passes.tensor.carried import carried_ops
 from pto_wsp.passes.tensor.flatten import Dims, ExtentLimits, Folding, NoTile, ValueDim, matrices, usual
 from pto_wsp.passes.tensor.scalar_text import number_text
-from pto_wsp.passes.tensor.tile_values import Behind, KernelValue, refolded, shape_text, transposed
+from pto_wsp.passes.tensor.tile_values import Behind, KernelValue, refolded, shape_text
 from pto_wsp.values import dataclass
 
 _INFIX = frozenset("+-*/")
@@ -91,16 +91,8 @@ def spelled(writer: KernelWriter, statement: Apply, operands: Sequence[KernelVal
             text = _reduced(writer, entry, refolded(source, folding), len(source.dims) - (1 if by_row else 2), dtype)
         case Matmul():
             text, folding = _product(writer, tiles, dims)
-        case Movement() if entry.transposes:
-            source = refolded(tiles[0], matrices(len(tiles[0].dims)))
-            return Spelled(transposed(source, dims, matrices(len(dims))))
-        case Movement() if entry.keeps_order:
-            return Spelled(_reshape(tiles[0], dims))
         case Expand():
             text, folding = _expanded(writer, operands[0], dims, dtype)
-        case Iota():
-            folding = usual(len(dims))
-            raise NoTile("a range of numbers in a kernel", "this form is not there yet")
         case _:
             if entry is None and not tiles:
                 return _made(writer, statement, operands, dims, dtype)
@@ -260,16 +252,6 @@ def _product(writer: KernelWriter, tiles: Sequence[KernelValue], dims: Dims) -> 
 
 
 MATMUL = next(entry for entry in TABLE.values() if isinstance(entry, Matmul))
-
-
-def _reshape(source: KernelValue, dims: Dims) -> KernelValue:
-    if any(dim.short for dim in (*source.dims[1:], *dims[1:])):
-        raise NoTile("a reshape of a short tile", "let the axes of the reshape be whole")
-    flat = refolded(source, usual(len(source.dims)))
-    target = replace(flat, dims=dims, folding=usual(len(dims)))
-    if target.tile_shape != flat.tile_shape:
-        target = replace(target, text=f"pto.reshape({flat.text}, {shape_text(target.tile_shape)})")
-    return target
 
 
 def _expanded(writer: KernelWriter, operand: KernelValue | Scalar, dims: Dims, dtype: DType) -> tuple[str, Folding]:

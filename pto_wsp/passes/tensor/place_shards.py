@@ -38,7 +38,6 @@ from pto_wsp.ir.tensor_layout import Reduction, Replicate, Shard, TensorLayout
 from pto_wsp.ops.entries import reduce
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.tensors import MOVE, TAKE, entry_of
-from pto_wsp.ops.whole import Movement
 from pto_wsp.passes.tensor.effects import with_views
 from pto_wsp.passes.tensor.own_results import in_shape_of_results, with_own_results
 from pto_wsp.passes.tensor.planned import LocalArrays
@@ -294,8 +293,6 @@ class _Placing:
                 return self._reduced(leaf, layouts[0], -1 if isinstance(entry, RowReduce) else -2, placed[0])
             case Matmul():
                 layout = layouts[0].matmul(layouts[1])
-            case Movement(transposes=True):
-                layout = layouts[0].permuted((*range(result.rank - 2), result.rank - 1, result.rank - 2))
             case Expand():
                 layout = self._joined(leaf, placed, result)
             case None if leaf.op == TAKE:
@@ -305,8 +302,7 @@ class _Placing:
             case _ if not layouts:
                 layout = replicated(result.rank, leaf.span)
             case _:
-                whole = 2 if isinstance(entry, Movement) else 1
-                whole = max((one.rank for one in layouts), default=0) if len(leaf.results) > 1 else whole
+                whole = max((one.rank for one in layouts), default=0) if len(leaf.results) > 1 else 1
                 for one in layouts:
                     for back in range(min(whole, one.rank)):
                         one.along(-1 - back, f"`{leaf.op}`")
