@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, InOut, Injective, Tensor, jit, tt
+from pto_wsp import DType, Injective, InOut, Tensor, jit, tt
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.passes.tensor.axes import Axes, Crooked, defined_by, statements_of
 
@@ -32,9 +32,10 @@ def described(body: Callable[..., Any]) -> str:
 
     parts = [" ".join([*(f"{view.array.name}:{shown(axes.of_view(view))}" for view in one.views),
                        *(f"{array.name}={shown(axes.of_array(array))}" for array in one.defines)]) for one in statements]
-    roles = [f"{letter} {'+'.join(sorted(role.value for role in axes.roles(axis)))}" for axis, letter in letters.items() if axes.roles(axis)]
+    asked = [f"{letter} {'+'.join(sorted(role.value for role in axes.roles(axis)))}"
+             for axis, letter in letters.items() if axes.roles(axis)]
     extents = " ".join(f"{letter}={print_scalar(axes.extent(axis))}" for axis, letter in letters.items())
-    return " | ".join([*parts, ", ".join(roles) or "free", extents, "cut " + "".join(letters[axis] for axis in axes.every)]) + (
+    return " | ".join([*parts, ", ".join(asked) or "free", extents, "cut " + "".join(letters[axis] for axis in axes.every)]) + (
         " | turned" if axes.turned else "")
 
 
