@@ -323,7 +323,7 @@ def looks_up(item: Item) -> bool:
 
 def _no_places(statement: Statement, inside: Collection[int]) -> Iterator[Scalar]:
     """Yield the scalars of a statement that are no positions: numbers to compute with, places in values, and extents without a limit."""
-    by_table = (isinstance(statement, Apply) and statement.op == TAKE) or (isinstance(statement, Put) and statement.table is not None)
+    by_table = isinstance(statement, Apply) and statement.op == TAKE
     for view in statement.views:
         if by_table or view.array.id in inside:
             yield from view.scalars

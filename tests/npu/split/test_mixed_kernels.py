@@ -383,3 +383,30 @@ def test_each_part_reads_the_items_that_its_pieces_are_at() -> None:
     score, *_ = plan.kernels
     assert {param.name for param in score.kernel.memory_params} == {"x", "cache", "table", "score"}
     both(chained, x=random(S, S), cache=cache, table=table, out=np.zeros((S, S), np.float32))
+
+
+def test_a_sum_of_products_of_which_items_say_the_rows_is_kept_whole() -> None:
+    @kernel
+    def summed(cache: In[Tensor], table: In[Tensor], w: In[TILE], n: Scalar[I32], out: Out[TILE]) -> None:
+        total = pto.alloc((S, S), F32, init=0)
+        for j in pto.range(n):
+            rows = pto.item(table, 0, j)
+            total += pto.load(cache, (j * S, 0), shape=(S, S), valid=(rows, S)) @ w
+        pto.store(out, pto.relu(total))
+
+    table = np.array([[S, 3, 0, 7]], np.int32)
+    for n in (0, 1, 4):
+        plan = both(summed, cache=random(4 * S, S), table=table, w=random(S, S), n=n, out=np.zeros((S, S), np.float32))
+    assert ["table" in {param.name for param in made.kernel.memory_params} for made in plan.kernels] == [True, True]
+
+
+def test_a_part_without_items_takes_no_table() -> None:
+    @kernel
+    def last(cache: In[Tensor], table: In[Tensor], w: In[TILE], n: Scalar[I32], out: Out[Tensor]) -> None:
+        for j in pto.range(n):
+            page = pto.item(table, 0, j)
+            pto.store(out, pto.relu(pto.load(cache, (page * S, 0), shape=(S, S)) @ w), (j * S, 0))
+
+    plan = both(last, cache=random(4 * S, S), table=np.array([[2, 0, 3, 1]], np.int32), w=random(S, S), n=4,
+                out=np.zeros((4 * S, S), np.float32))
+    assert ["table" in {param.name for param in made.kernel.memory_params} for made in plan.kernels] == [True, False]

@@ -78,6 +78,17 @@ def scaled(x: Tensor["n", 8, F32], table: Tensor["m", I32]) -> Any:
     return acc * 2
 
 
+@jit
+def chosen(x: Tensor["pages", 4, 8, F32], table: Tensor["m", I32]) -> Any:
+    """Look up in a branch, and behind the branch once more."""
+    acc = tt.zeros((4, 8))
+    for j in tt.loop(table.shape[0]):
+        with tt.when(j > 0):
+            acc[:] = acc * 3 + x[table[j]]
+        acc[:] = acc - x[table[j]]
+    return acc * 2
+
+
 RNG = np.random.default_rng(0)
 CASES: dict[str, tuple[Any, dict[str, np.ndarray[Any, Any]]]] = {
     "sums": (sums, {"pages": RNG.standard_normal((7, 2, PAGE, 8), np.float32), "lengths": np.array([9, 0, 4, 1], np.int32),
@@ -89,6 +100,7 @@ CASES: dict[str, tuple[Any, dict[str, np.ndarray[Any, Any]]]] = {
     "weighted": (weighted, {"x": RNG.standard_normal((5, 4, 8), np.float32), "table": np.array([4, 1, 1], np.int32),
                             "weight": np.array([1, 2, 3], np.float32)}),
     "two_loops": (two_loops, {"x": RNG.standard_normal((5, 4, 8), np.float32), "table": np.array([[4, 1, 1], [0, 2, 3]], np.int32)}),
+    "chosen": (chosen, {"x": RNG.standard_normal((5, 4, 8), np.float32), "table": np.array([4, 1, 1], np.int32)}),
     "scaled": (scaled, {"x": RNG.standard_normal((5, 8), np.float32), "table": np.array([4, 1, 2], np.int32)}),
 }
 TASKS = {"heads": "what it looks up has no form as tiles of one kernel", "scaled": "a kernel cannot look up table[j] in each iteration"}
@@ -96,7 +108,7 @@ TASKS = {"heads": "what it looks up has no form as tiles of one kernel", "scaled
 
 @pytest.mark.parametrize("arch", ["host_cpu", pytest.param("ascend_910b", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [
-    name if name in ("sums", "rows", "scaled") else pytest.param(name, marks=pytest.mark.slow) for name in CASES])
+    name if name in ("sums", "chosen", "scaled") else pytest.param(name, marks=pytest.mark.slow) for name in CASES])
 def test_loops_in_a_kernel_and_loops_of_tasks_give_the_same_bits(name: str, arch: str) -> None:
     function, given = CASES[name]
     plan = function.plan(**given, arch=arch)
