@@ -79,7 +79,7 @@ class Axes:
         self._found: dict[int, tuple[ArrayView | Array, Dims]] = start._found.copy() if start is not None and keep else {}
         self._order: dict[Dim | None, None] = start._order.copy() if start is not None and keep else {}
         self._by_tables: set[Dim | None] = start._by_tables.copy() if start is not None and keep else set()
-        self.turned: bool = start is not None and keep and start.turned
+        self.turned = False
         for statement in added if keep else statements:
             self._list(statement)
         self.every: tuple[Dim, ...] = tuple([axis for axis in self._order if axis not in self._by_tables and axis is not None])
@@ -132,7 +132,6 @@ class Axes:
         if isinstance(statement, Put):
             read.append(self.of_written(statement))
             if statement.table is not None:
-                read.append(self._of(statement.table))
                 self._by_tables.update(self._of(statement.target)[:1])
         elif isinstance(statement, Apply) and statement.op == TAKE:
             self._by_tables.update(read[0][:1])
@@ -196,7 +195,7 @@ class Axes:
 
     def _join(self, one: Dim | None, other: Dim | None) -> None:
         """Make the axes of two dimensions one: that with the older dimension."""
-        if one is None or other is None or one == other:
+        if one is None or other is None:
             return
         first, second = self.axis(one), self.axis(other)
         if first != second:

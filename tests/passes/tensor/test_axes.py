@@ -88,6 +88,10 @@ def put(x: Tensor["t", 8, F32], table: Injective[Tensor["t", I32]], y: InOut[Ten
     y[table] = np.exp(x)
 
 
+def ones_put(table: Injective[Tensor["t", I32]], y: InOut[Tensor["rows", 8, F32]]) -> None:
+    y[table] = 1.0
+
+
 def filled(x: Tensor["t", 8, F32], y: InOut[Tensor["t", 8, F32]]) -> None:
     y[:] = 1.0
     y[:] = x
@@ -129,6 +133,7 @@ CASES: list[tuple[Callable[..., Any], str]] = [
     (taken, "x:ab table:cd out.take=cdb | out.take:cdb out=cdb | a whole | a=rows b=8 c=t d=2 | cut bcd"),
     (put, "x:ab y.exp=ab | y.exp:ab table:a y:cb | c whole | a=t b=8 c=rows | cut ab"),
     (scattered, "x:ab exp=ab | exp:ab table:a y:cb y:cb | c whole | a=t b=8 c=rows | cut ab"),
+    (ones_put, "table:a y:bc | b whole | a=t b=rows c=8 | cut ac"),
     (filled, "y:ab | x:ab y:ab | free | a=t b=8 | cut ab"),
     (bounded, "x:ab out.exp=ab | out.exp:ab w:ab out=ab | free | a=8 b=8 | cut ab"),
     (kept, "state=a1 | x:ab state.max=a1 | state.max:a1 state:a1 | state:a1 out[1]=11 | a summed, b summed | a=t b=8 | cut ab"),
