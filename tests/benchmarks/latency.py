@@ -3,7 +3,7 @@
 Times of fresh processes, least and median of several: the import, the first result of a kernel never compiled before (cold: the
 runtime library is built, the program is not) and of one that is in the cache, and compile() of a program that this process has
 compiled before; the first call of a decode layer on whole tensors that is in the cache, from the call to the start of its kernels,
-imports apart; `f.plan` of a decode layer, 10 kernels, and of two layers, 19. Beside it, each peer's import and first result of the same
+imports apart; `f.plan` of a decode layer, 6 kernels, and of two layers, 11. Beside it, each peer's import and first result of the same
 computation.
 """
 
