@@ -86,7 +86,9 @@ _FORMS = {      # what kernels, workloads and functions on tensors have under a 
     "range": ("pto.range(n)", "P.seq(n)", "tt.loop(n)"), "each": ("pto.range(n)", "P(n)", "tt.each(n)"),
     "when": ("pto.when(c)", "P.when(c)", "tt.when(c)"), "otherwise": ("pto.otherwise()", "P.otherwise()", "tt.otherwise()"),
 }
-_FORMS["loop"] = _FORMS["range"]
+_FORMS["loop"] = _FORMS["for_each"] = _FORMS["range"]
+_FORMS["parallel_for"] = _FORMS["select"] = _FORMS["each"]
+_FORMS["cond"] = _FORMS["when"]
 
 
 def form_elsewhere(name: str) -> str:

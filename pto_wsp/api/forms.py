@@ -14,20 +14,16 @@ from typing import Any
 from pto_wsp.api.kernel import Kernel
 from pto_wsp.api.workload import Workload, embed
 from pto_wsp.calls import user_call
-from pto_wsp.errors import ArgumentKindError, OutsideTraceError, WorkloadStructureError
+from pto_wsp.errors import ArgumentKindError, WorkloadStructureError
 from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.axes import Sparse
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.ops.entry import is_active
 from pto_wsp.source import here
 from pto_wsp.trace.workload.loops import P, run_branch
 from pto_wsp.trace.workload.task_call import call_kernel
 from pto_wsp.trace.workload.trace import MadeTask, TaskHandle, place_last, running_trace, trace_workload
-from pto_wsp.wording import form_elsewhere
 
-# words of workloads alone, with the loop or branch that other bodies have
-_WORDS = {"parallel_for": "each", "for_each": "range", "select": "each", "cond": "when", "send": "", "consume": ""}
 
 class TaskForm(Workload, MadeTask):
     """The result of `task(…)`: a workload of one task, which `after=` also accepts as the task."""
@@ -103,7 +99,7 @@ def task(kernel: Kernel, indices: Sequence[object] = (), arguments: Sequence[obj
     positional = () if isinstance(arguments, Mapping) else tuple(arguments)
     handles: list[TaskHandle] = []
     written = make_form(kernel.name, lambda: handles.append(call_kernel(kernel._definition, tuple(indices), positional, by_name, after,
-                                                                       label)))
+                                                                       label)), "a kernel")
     result = TaskForm(written._node, written._tensors, handles[0])
     result._placed = written._placed
     return result
@@ -142,17 +138,16 @@ def _parameters(body: Callable[..., object]) -> tuple[str, ...]:
                  if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) and p.default is Parameter.empty)
 
 
-def make_form(how: str, write: Callable[[], object]) -> Workload:
-    """Run `write`, which adds items, in the workload being traced or in a separate one, and return them as a workload.
+def make_form(how: str, write: Callable[[], object], what: str = "a word of workloads") -> Workload:
+    """Run `write`, which adds items, in the workload being traced or in a separate one, and return the items as a workload.
+
+    `what`: what `how` names, for an error.
 
     Raises: K105 in the body of a kernel or a function on tensors.
     """
-    if how in _WORDS and is_active():
-        raise OutsideTraceError(f"`{how}` is a word of workloads, and was called in another body", here(),
-                                help=form_elsewhere(_WORDS[how]) or "tasks send and receive: call it in a workload, beside the task")
     trace = running_trace()
     if trace is None:
-        node, trace = trace_workload(how, write)
+        node, trace = trace_workload(how, write, what)
         return Workload(wl.Workload(_name_of(node.body, how), node.body), trace.tensors)
     before = len(trace.scopes[-1].items)
     write()

@@ -309,8 +309,8 @@ _current: ContextVar[WorkloadTrace | None] = ContextVar("pto_wsp_workload_trace"
 
 
 def running_trace() -> WorkloadTrace | None:
-    """Return the running trace, or None."""
-    return _current.get()
+    """Return the running trace, or None: the body of a kernel that the workload calls is no part of the workload."""
+    return None if is_active() else _current.get()
 
 
 def refuse_left_early(body: str, stands_for: str, entered_at: int) -> None:
@@ -328,7 +328,7 @@ def current_trace(what: str, form: str = "") -> WorkloadTrace:
 
     Raises: K105 if no trace is running.
     """
-    trace = _current.get()
+    trace = running_trace()
     if trace is None:
         raise OutsideTraceError(f"{what} outside a workload", here(), help=(is_active() and form_elsewhere(form)) or
                                 "write it in a function decorated with @workload, and call that function")
@@ -346,11 +346,15 @@ def is_tracing() -> bool:
     return _current.get() is not None
 
 
-def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, WorkloadTrace]:
-    """Run `body` under a new trace; return the workload, and the trace with its tensors.
+def trace_workload(name: str, body: Callable[[], object], what: str = "a workload") -> tuple[wl.Workload, WorkloadTrace]:
+    """Run `body` under a new trace; return the workload, and the trace with its tensors. `what`: what the user called, for an error.
 
     A workload traced inside another is a separate value; the caller places it.
+    Raises: K105 in the body of a kernel or a function on tensors, where nobody would use the workload.
     """
+    if is_active():
+        raise OutsideTraceError(f"`{name}` is {what}, and was called in another body", here(),
+                                help=form_elsewhere(name) or "call it in a workload, or outside of such bodies")
     trace = WorkloadTrace(name)
     outer = _current.get()
     if outer is not None:   # loop variables of the outer workload may be used inside

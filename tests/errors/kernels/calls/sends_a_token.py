@@ -15,4 +15,4 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #      |
 #   10 |     send(ready, 1)
 #      |     ^^^^^^^^^^^^^^
-#    = help:     tasks send and receive: call it in a workload, beside the task
+#    = help:     call it in a workload, or outside of such bodies
