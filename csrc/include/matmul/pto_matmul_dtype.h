@@ -41,8 +41,8 @@ PTO_MATMUL_INLINE int PTO_MM(panels_in_place)(int64_t k_step, int64_t col_step, 
     return PTO_MM_IN_PLACE && col_step == 1 && (h <= PTO_MATMUL_ROWS || !PTO_MM(far_apart)(k_step));
 }
 
-/* Columns of c before its first whole vector. Panels begin behind them, so that no vector lies in two lines of cache, which blocks would
-   wait for; the last panel holds what is left on both sides. */
+/* How many columns of c lie before the first vector of c that begins at a multiple of its size. Panels begin behind these columns: a vector
+   in two lines of cache would keep blocks waiting. The last panel holds the columns that are left at both ends of c. */
 PTO_MATMUL_INLINE int64_t PTO_MM(before_vector)(const PTO_MM_SUM *c, int64_t c_row, int64_t c_col, int64_t b_col, int64_t n)
 {
     const int64_t lanes = PTO_VECTOR_BYTES / (int64_t)sizeof *c, behind = (int64_t)((uintptr_t)c % PTO_VECTOR_BYTES / sizeof *c);

@@ -65,7 +65,7 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
 
 
 def _refuse_items(of: Statements) -> None:
-    """Raise N103 for an item beside products that its parts cannot read again: no whole number of memory that stays as it is."""
+    """Raise N103 for an item beside products that the parts of the kernel cannot read: a part reads i32 and i64 of unwritten parameters."""
     for leaf in of.leaves:
         if not isinstance(item := leaf.stmt, k.Item) or id(item) not in of.items:
             continue

@@ -1,4 +1,4 @@
-"""The counting sort that `rows_of` is in a kernel: its lines, and the operations that they cost.
+"""The counting sort by which a kernel computes `rows_of`: the lines of the sort, and the operations that the lines cost.
 
 A first round over the table counts how many places hold each number, and so where the places of each number start; a second round puts the
 places in order, with their ranks. A small table is copied on chip, and its order is stored at the end as one tile. A target whose buffers

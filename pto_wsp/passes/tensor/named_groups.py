@@ -45,7 +45,7 @@ class NamedGroups:
         return ""
 
     def _name_of(self, statement: Statement) -> str:
-        """Return the group that names what a statement makes: `x#2` by its whole name, else by `x`, which is every value of that name."""
+        """Return the group of the plan that lists a value of a statement; a group lists `x#2` so, or as `x`, for every `x#n`."""
         if not self.asked and not self._followed:
             return ""
         names = [array.name for array in named_by(statement)]
@@ -62,7 +62,7 @@ class NamedGroups:
 
 
 def groups_in(plan: TilePlan, by_hand: bool) -> Groups:
-    """Return the groups by hand, or those that `partition` chose before: of a plan that was saved, or that is used again."""
+    """Return the groups by hand, or the groups that `partition` chose before, as a saved plan or a plan in use again has."""
     return {entry.name: tuple(map(str, entry.value)) for entry in plan.entries
             if entry.key == "groups" and entry.by_hand is by_hand and isinstance(entry.value, tuple)}
 

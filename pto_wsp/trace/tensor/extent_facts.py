@@ -17,7 +17,7 @@ from pto_wsp.trace.tensor.blocks import TracedBodies, TracedLoop
 
 
 class ExtentFacts:
-    """The promises of a function, and what they and its open loops say of extents. `naturals`: extents that are certainly not negative."""
+    """The promises of a function, and what the promises and the open loops say of extents. `naturals`: extents that are never negative."""
 
     def __init__(self, blocks: TracedBodies) -> None:
         self.assumptions: list[tf.Assumption] = []
