@@ -141,12 +141,16 @@ def _with_own_ranges(function: t.TensorFunction) -> t.TensorFunction:
             if not isinstance(item, flow.Do):
                 items.append(flow.with_bodies(item, visit))
                 continue
+
             def own(view: t.ArrayView) -> t.ArrayView:
-                part = _part_of_range(ranges[view.array.id], composed(view), next(ids)) if view.array.id in ranges and view.steps else None
+                if view.array.id not in ranges or not view.steps:
+                    return view
+                slices = composed(view)
+                part = _part_of_range(ranges[view.array.id], slices, next(ids))
                 if part is None:
                     return view
                 items.append(flow.Do(part))
-                return t.ArrayView(part.results[0], composed(view).steps[1:])
+                return t.ArrayView(part.results[0], slices.steps[1:])
 
             leaf = with_views(item.leaf, own)
             items.append(replaced(item, leaf=leaf))
